@@ -1,0 +1,43 @@
+# Thin front of the CMake presets. Every target installs what it needs first (scripts/install-deps).
+.PHONY: build demo test test-release test-sanitizers test-statistical bench format deps clean
+
+build: deps
+	cmake --preset release >/dev/null
+	cmake --build --preset release --target deeptail
+
+demo: build
+	scripts/demo
+
+test: test-release test-sanitizers
+
+test-release: build
+	cmake --build --preset release
+	ctest --preset release -LE statistical
+
+test-sanitizers: deps
+	cmake --preset asan >/dev/null
+	cmake --build --preset asan
+	ctest --preset asan -LE statistical -j2
+	cmake --preset tsan >/dev/null
+	cmake --build --preset tsan --target parallel_tests
+	ctest --preset tsan -LE statistical
+
+# Slow runs whose answer is a distribution, not a number.
+test-statistical: build
+	cmake --build --preset release
+	ctest --preset release -L statistical
+
+bench: deps
+	scripts/install-deps bench
+	cmake --preset bench >/dev/null
+	cmake --build --preset bench
+	bench/run
+
+format:
+	git ls-files '*.h' '*.cpp' | xargs clang-format -i
+
+deps:
+	@scripts/install-deps
+
+clean:
+	rm -rf build build-*

@@ -1,0 +1,109 @@
+// Dense kernels of the transformer on the CPU, all fp32.
+//
+// Every output element is computed by one fixed chain of operations (a sequential fused multiply-add over k, or sixteen
+// fixed lanes added in a fixed tree), whatever the batch, the tile, the thread or the vector width. So a row's result
+// does not depend on its neighbours: a batch of one and a batch of a thousand agree to the bit, on any CPU with FMA.
+// src/compute/reference.h states each chain in scalar code; the tests compare the fast kernels with it, bit by bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "deeptail/core.h"
+
+namespace deeptail {
+
+// Columns are kept in panels of this many; also the number of fixed lanes of a reduction.
+inline constexpr std::size_t kPanel = 16;
+
+constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+// A weight matrix [k, n] laid out for the product: panels[n / 16][k][16], the last panel padded with zeros.
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+  // values: [k, n] row-major with the given stride between rows; bias: [n] or empty for none.
+  PackedMatrix(std::span<const float> values, std::size_t k, std::size_t n, std::span<const float> bias = {});
+
+  std::size_t k() const { return k_; }
+  std::size_t n() const { return n_; }
+  std::size_t n_panels() const { return round_up(n_, kPanel) / kPanel; }
+  const float* panel(std::size_t p) const { return panels_.data() + p * k_ * kPanel; }
+  const float* bias() const { return bias_.data(); }  // [n rounded up], zeros where there is none
+
+  float at(std::size_t row, std::size_t column) const {
+    return panels_[(column / kPanel) * k_ * kPanel + row * kPanel + column % kPanel];
+  }
+  PackedMatrix transposed() const;  // without bias
+  // The given columns, in the given order, with their biases.
+  PackedMatrix columns(std::span<const std::int32_t> ids) const;
+
+ private:
+  std::size_t k_ = 0, n_ = 0;
+  AlignedVector<float> panels_;
+  AlignedVector<float> bias_;
+};
+
+// A matrix in memory: row i starts at data + i * stride.
+struct ConstRows {
+  const float* data = nullptr;
+  std::size_t stride = 0;
+  const float* row(std::size_t i) const { return data + i * stride; }
+  ConstRows from(std::size_t i) const { return {row(i), stride}; }
+};
+struct Rows {
+  float* data = nullptr;
+  std::size_t stride = 0;
+  float* row(std::size_t i) const { return data + i * stride; }
+  Rows from(std::size_t i) const { return {row(i), stride}; }
+  operator ConstRows() const { return {data, stride}; }
+};
+
+enum class GemmMode {
+  kStore,  // c = a w + bias
+  kAdd     // c = c + (a w + bias)
+};
+
+// c: [m, w.n()] = a: [m, w.k()] times w.
+void gemm(std::size_t m, ConstRows a, const PackedMatrix& w, Rows c, GemmMode mode = GemmMode::kStore);
+// The same for columns of panels [first, first + count) only; c's column 0 is column 16 * first of the product.
+void gemm_panels(std::size_t m, ConstRows a, const PackedMatrix& w, std::size_t first, std::size_t count, Rows c);
+// A bare panel [k][16] that is not a weight matrix (attention): c: [m, n] = a: [m, k] times panel, n <= 16, no bias.
+void gemm_bare_panel(std::size_t m, ConstRows a, std::size_t k, const float* panel, std::size_t n, Rows c);
+
+// Layer norm of each row: (x - mean) / sqrt(var + eps) * weight + bias.
+// Row statistics go to mean_rstd: [m, 2] when it is not null; the backward pass needs them.
+struct LayerNorm {
+  AlignedVector<float> weight, bias;  // [d_model]
+  float eps = 1e-5f;
+};
+void layernorm(std::size_t m, ConstRows x, const LayerNorm& ln, Rows out, float* mean_rstd = nullptr);
+// dx += the gradient of the loss w.r.t. x, given dout: [m, d_model].
+void layernorm_backward(std::size_t m, ConstRows x, const float* mean_rstd, const LayerNorm& ln, ConstRows dout, Rows dx);
+
+// Exact (erf) GELU of n values, and dx = dout * gelu'(x).
+void gelu(std::size_t n, const float* x, float* out);
+void gelu_backward(std::size_t n, const float* x, const float* dout, float* dx);
+
+// In place: row <- softmax(scale * row[0, n)).
+void softmax(std::size_t n, float scale, float* row);
+// In place: dp <- dp turned into the gradient w.r.t. the scores before the softmax: scale * p * (dp - sum(p * dp)).
+void softmax_backward(std::size_t n, float scale, const float* p, float* dp);
+
+// Attention of one query over gathered rows. rows: n pointers to [d]; out[h, j] = u[h] . rows[j], u: [n_heads, d].
+void row_dots(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows u, Rows out);
+// out[h] = sum over j of p[h, j] * rows[j]; out: [n_heads, d].
+void row_sums(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows p, Rows out);
+
+// Largest value and its index; the smallest index wins ties.
+struct Best {
+  float value;
+  std::size_t index;
+};
+Best best_of(std::size_t n, const float* values);
+
+// The instruction set that the kernels run with here, such as "AVX2".
+const char* simd_name();
+
+}  // namespace deeptail

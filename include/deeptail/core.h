@@ -1,0 +1,87 @@
+// Shared ground of every stage: errors, files, threads.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace deeptail {
+
+inline constexpr std::string_view kVersion = "0.1.0";
+
+using TokenId = std::int32_t;
+
+// The user's mistake (file, flag, data), told in one sentence: what, where, expected, found, what to do.
+// The command line prints it and exits with code 2. Bugs are other exceptions and exit with code 1.
+class InputError : public std::runtime_error {
+ public:
+  template <class... Args>
+  explicit InputError(fmt::format_string<Args...> text, Args&&... args)
+      : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
+};
+
+// A whole file, read-only, mapped into memory. Throws InputError when it cannot be opened or is not a regular file.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+ private:
+  std::string path_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Runs blocks of work on a fixed set of threads. Which thread takes which block is not fixed, so a block's result
+// must depend on the block alone: then the outcome is the same for any number of threads.
+class ThreadPool {
+ public:
+  // n_threads 0: one per core.
+  explicit ThreadPool(std::size_t n_threads = 0);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  std::size_t size() const;
+
+  // Calls body(block, worker) for every block < n_blocks; worker < size() names scratch space that no other call
+  // uses at the same time. Returns when all are done; the first exception of a body is rethrown here.
+  // Not reentrant: a body must not call for_each_block of the same pool.
+  void for_each_block(std::size_t n_blocks, const std::function<void(std::size_t block, std::size_t worker)>& body);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Heap arrays aligned for SIMD.
+template <class T>
+struct AlignedAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kAlignment{64};
+  AlignedAllocator() = default;
+  template <class U>
+  AlignedAllocator(const AlignedAllocator<U>&) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kAlignment)); }
+  void deallocate(T* p, std::size_t) { ::operator delete(p, kAlignment); }
+  friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
+};
+template <class T>
+using AlignedVector = std::vector<T, AlignedAllocator<T>>;
+
+}  // namespace deeptail

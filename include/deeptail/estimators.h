@@ -1,0 +1,135 @@
+// Estimators of Pr[argmax in target]: every method gives the same Estimate.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deeptail/inputs.h"
+#include "deeptail/model.h"
+
+namespace deeptail {
+
+// --- the result of any method ---
+
+enum class Status {
+  kOk,
+  kNotReachedUpperBound,  // the event was never seen: p is 0, and only the upper end of the interval means
+                          // something
+  kExtinct,
+  kBudgetSpent,
+};
+enum class Guarantee { kUnbiased, kConsistent, kModelBased };
+std::string_view name_of(Status status);
+std::string_view name_of(Guarantee guarantee);
+
+struct Cost {
+  std::uint64_t forward = 0, backward = 0, score_evals = 0;
+  double flops = 0.0;  // of plain passes over whole sequences, whatever the engine saved
+  double seconds = 0.0;
+};
+
+// One level of a method that has levels.
+struct Level {
+  double level = 0.0, survive_fraction = 0.0, acceptance = 0.0;
+};
+
+// An input that made the model say the target.
+struct Trigger {
+  std::uint64_t sample = 0;
+  std::vector<TokenId> tokens = {};
+  std::string text = {};  // decoded, where there is a tokenizer
+};
+
+// What a result was made from.
+struct Provenance {
+  std::string model = {}, dist = {};
+  std::string model_sha256 = {};  // of the weight file; of several, joined in the order of their names
+  std::string dist_sha256 = {};
+  std::string device = "cpu";
+};
+
+struct Estimate {
+  std::string method = {};
+  std::vector<TokenId> target = {};
+  double log_p = 0.0;                    // natural log; minus infinity for 0
+  double log_low = 0.0, log_high = 0.0;  // the interval
+  double confidence = 0.95;
+  Status status = Status::kOk;
+  Guarantee guarantee = Guarantee::kUnbiased;
+  std::uint64_t seed = 0;
+  Cost cost = {};
+  std::vector<Level> levels = {};
+  std::vector<std::string> warnings = {};
+  std::vector<Trigger> triggers = {};
+  Provenance provenance = {};
+};
+// What `deeptail estimate --json` prints: one line. Infinite values are the strings "inf" and "-inf".
+std::string to_json(const Estimate& estimate);
+
+// Hash of the weights that Transformer::load(folder) reads.
+std::string weights_sha256(const std::string& folder);
+
+// Floating-point operations of one plain forward pass over `length` tokens with the logits of the last
+// position.
+double forward_flops(const ModelConfig& config, std::size_t length);
+
+// --- what the model says on sampled inputs ---
+
+// Runs samples of a distribution through a model. Holds the scratch space, so that many calls allocate
+// little. The outcome for a sample depends on the seed and its number alone.
+class InputRunner {
+ public:
+  // All must outlive it.
+  InputRunner(const Transformer& model, const Distribution& dist, std::uint64_t seed, ThreadPool& pool);
+
+  // The tokens said (argmax) after samples [first, first + n): [n]. Valid until the next call.
+  std::span<const TokenId> run(std::uint64_t first, std::size_t n);
+  // Input i of the last run: [length].
+  std::span<const TokenId> input(std::size_t i) const;
+
+ private:
+  const Transformer& model_;
+  const Distribution& dist_;
+  std::uint64_t seed_;
+  ThreadPool& pool_;
+  std::unique_ptr<const FirstLayerTable> table_;  // none when it would be too large
+  std::vector<TokenId> tokens_, said_;            // [n, length], [n]
+  AlignedVector<float> resid_;                    // [n, d_model]
+};
+
+// Called between batches with the number of inputs done; false ends the run early.
+using KeepGoing = std::function<bool(std::uint64_t done)>;
+
+// Calls visit(first, said) for consecutive batches that cover [first, first + count), or less when keep_going
+// says so. A batch takes about half a second. Returns the number of inputs done.
+std::uint64_t for_each_batch(
+    InputRunner& runner, std::uint64_t first, std::uint64_t count,
+    const std::function<void(std::uint64_t first, std::span<const TokenId> said)>& visit,
+    const KeepGoing& keep_going = {});
+
+// --- mc ---
+
+struct Interval {
+  double low, high;
+};
+// The exact (Clopper-Pearson) interval of a probability after `hits` in n trials: covers it with at least the
+// confidence.
+Interval clopper_pearson(std::uint64_t hits, std::uint64_t n, double confidence = 0.95);
+
+struct McConfig {
+  std::uint64_t budget = 1 << 16;  // forward passes
+  std::uint64_t seed = 1;
+  std::size_t max_triggers = 3;
+  void validate() const;
+};
+// Plain sampling: the fraction of inputs that give the target, with a Clopper-Pearson interval. The caller
+// adds the provenance and the text of triggers.
+Estimate mc(const Transformer& model, const Distribution& dist, const Target& target, const McConfig& config,
+            ThreadPool& pool, const KeepGoing& keep_going = {});
+
+}  // namespace deeptail

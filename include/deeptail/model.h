@@ -1,0 +1,205 @@
+// The transformer: pre-LN blocks with causal attention and exact GELU, learned positions, untied unembedding.
+//
+// Sequences in, the residual of the last position out; from it logits, argmax and margins. Only what the last position
+// needs is computed. Results are the same to the bit for any batch, thread count and order, and for a full run and a
+// re-scored one (compute.h says why).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deeptail/compute.h"
+#include "deeptail/core.h"
+#include "deeptail/tensors.h"
+
+namespace deeptail {
+
+
+
+// TransformerLens's words; config.json uses them as keys.
+struct ModelConfig {
+  std::string model_name;
+  std::size_t n_layers = 0, d_model = 0, n_heads = 0, d_head = 0, d_mlp = 0, n_ctx = 0, d_vocab = 0;
+  float eps = 1e-5f;            // of every layer norm
+  std::string tokenizer_file;  // relative to the model's folder; "" for none
+
+  std::size_t d_attn() const { return n_heads * d_head; }
+};
+ModelConfig parse_config(std::string_view json, std::string_view where);
+
+struct Weights;  // src/model/weights.h
+
+class Transformer {
+ public:
+  // A folder with config.json and weights in any form that read_tensors takes.
+  static Transformer load(const std::string& folder);
+  static Transformer from_tensors(const ModelConfig& config, const TensorMap& tensors, const std::string& where);
+
+  const ModelConfig& config() const { return config_; }
+  const Weights& weights() const { return *weights_; }
+
+ private:
+  ModelConfig config_;
+  std::shared_ptr<const Weights> weights_;
+};
+
+// The folder of a model given by path or by name (dt-1l): $DEEPTAIL_HOME/models, ./models, and beside the program.
+std::string find_model(const std::string& name_or_path);
+std::vector<std::string> list_models();  // folders found in those places
+
+// Sequences of one length.
+struct TokenBatch {
+  std::span<const TokenId> tokens;  // [size, length]
+  std::size_t length = 0;
+  std::size_t size() const { return length == 0 ? 0 : tokens.size() / length; }
+  const TokenId* row(std::size_t i) const { return tokens.data() + i * length; }
+};
+// Throws InputError for a token outside the vocabulary and for a length of 0 or beyond n_ctx.
+void check_tokens(const ModelConfig& config, TokenBatch batch);
+
+// First-layer rows of (position, token), computed once, for the positions and tokens an input distribution can hold.
+// With them the forward pass skips the first layer's norm and projections. The values are those of the forward pass.
+class FirstLayerTable {
+ public:
+  // support[position]: the token ids that occur there.
+  FirstLayerTable(const Transformer& model, std::span<const std::vector<TokenId>> support, ThreadPool& pool);
+
+  // [row_width] floats, or null for a pair outside the support.
+  const float* row(std::size_t position, TokenId token) const;
+  std::size_t bytes() const { return rows_.size() * sizeof(float); }
+
+ private:
+  std::size_t d_vocab_, row_width_;
+  std::vector<std::int32_t> index_;  // [positions, d_vocab]: row number, or -1
+  AlignedVector<float> rows_;
+};
+
+// out: [batch.size(), d_model] = blocks.{last}.hook_resid_post at the last position, before ln_final.
+void final_residuals(const Transformer& model, TokenBatch batch, ThreadPool& pool, Rows out,
+                     const FirstLayerTable* table = nullptr);
+
+// --- from the residual to the vocabulary (unembedding) ---
+
+// out: [n, d_vocab].
+void logits(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool, Rows out);
+// The token said; ties go to the smallest id.
+void argmax(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool, std::span<TokenId> out);
+
+// A set of token ids, ascending and distinct.
+class Target {
+ public:
+  Target(std::vector<TokenId> ids, const ModelConfig& config);
+  const std::vector<TokenId>& ids() const { return ids_; }
+  std::span<const TokenId> in_range(std::size_t first, std::size_t end) const;  // those in [first, end)
+
+ private:
+  std::vector<TokenId> ids_;
+};
+
+struct Margin {
+  float value;      // best target logit minus best other logit
+  TokenId best_target, best_other;  // smallest ids that reach them
+
+  // The event: the argmax is in the target. At a tie the smaller id wins.
+  bool event() const { return value > 0.0f || (value == 0.0f && best_target < best_other); }
+};
+void margins(const Transformer& model, const Target& target, std::size_t n, ConstRows resid, ThreadPool& pool,
+             std::span<Margin> out);
+
+// Answers "is the margin at least this?" without always finishing: target columns first, then the usual winners, then
+// everything, a row leaving as soon as one logit settles it. Decides exactly as `margins` does.
+class MarginTest {
+ public:
+  struct Scratch;
+  // usual_winners: ids that often beat the target, most frequent first; may be empty.
+  MarginTest(const Transformer& model, const Target& target, std::span<const TokenId> usual_winners = {});
+  ~MarginTest();
+  MarginTest(MarginTest&&) noexcept;
+
+  struct ScratchDeleter {
+    void operator()(Scratch* scratch) const;
+  };
+  using ScratchPtr = std::unique_ptr<Scratch, ScratchDeleter>;
+  ScratchPtr make_scratch() const;  // one per thread
+
+  // out[i] = margin(i) >= level. Returns the number of logits computed. Runs on the calling thread.
+  std::uint64_t at_least(float level, std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
+                         Scratch& scratch) const;
+  // out[i] = margin(i).event().
+  std::uint64_t event(std::size_t n, ConstRows resid, std::span<std::uint8_t> out, Scratch& scratch) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// --- re-scoring changed sequences ---
+
+// Holds sequences in slots with the keys and values of all their positions, and scores changed copies of them: positions
+// before the first change keep what they have; in the first layer only changed positions are computed.
+class Rescorer {
+ public:
+  struct Proposal {
+    std::size_t slot;
+    const TokenId* tokens;  // [length]; compared with the slot's own tokens to find what changed
+  };
+  // Decides on consecutive proposals [first, first + n) given resid: [n, d_model]; accept: [n]. Called by worker threads,
+  // at most one call per worker at a time.
+  using Decide = std::function<void(std::size_t first, std::size_t n, ConstRows resid, std::span<std::uint8_t> accept,
+                                    std::size_t worker)>;
+
+  Rescorer(const Transformer& model, std::size_t n_slots, std::size_t length, ThreadPool& pool);
+  ~Rescorer();
+
+  // Fills slots [0, batch.size()) by a full run; out: [batch.size(), d_model], or no data for none.
+  void reset(TokenBatch batch, Rows out = {});
+  // Scores the proposals (each slot at most once) and lets the accepted ones replace their slots.
+  void propose(std::span<const Proposal> proposals, const Decide& decide);
+  // Slot `to` becomes a copy of slot `from` (resampling).
+  void copy_slot(std::size_t from, std::size_t to);
+
+  std::span<const TokenId> tokens(std::size_t slot) const;
+  std::size_t bytes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// --- gradients ---
+
+enum class Objective { kTargetLogit, kMargin };  // best target logit; best target minus best other
+
+// values: [n] of the objective; gradients: [n, length, d_model] = d value / d (W_E[token] + W_pos[position]).
+struct GradientResult {
+  std::vector<float> values;
+  AlignedVector<float> gradients;
+};
+class GradientEngine {
+ public:
+  explicit GradientEngine(const Transformer& model);
+  ~GradientEngine();
+  GradientResult run(TokenBatch batch, const Target& target, Objective objective, ThreadPool& pool) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// --- checking a model against logits computed elsewhere ---
+
+struct VerifyReport {
+  std::size_t n_inputs = 0, n_logits = 0, argmax_equal = 0;
+  std::size_t argmax_clear = 0, argmax_clear_equal = 0;  // inputs whose top gap exceeds 1e-3
+  double max_error = 0.0, mean_error = 0.0;
+};
+// Compares with FOLDER/reference.json; nothing when there is none.
+std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& folder, ThreadPool& pool);
+
+}  // namespace deeptail

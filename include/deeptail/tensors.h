@@ -1,0 +1,57 @@
+// Tensor files: safetensors, PyTorch .pth/.pt, NumPy .npy. Readers know no language model.
+//
+// Files are mapped, never copied: a Tensor points into the file and keeps it open. Every malformed file gives
+// an InputError that names the file, the offset or key, what was expected and what was found.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deeptail/core.h"
+
+namespace deeptail {
+
+enum class DType { kF16, kBF16, kF32, kF64, kI32, kI64, kU8, kBool };
+
+std::size_t size_of(DType dtype);
+std::string_view name_of(DType dtype);
+
+// Row-major and contiguous; bytes.size() == product of shape * size_of(dtype).
+struct Tensor {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const MappedFile> file;  // keeps `bytes` alive
+
+  std::size_t size() const;  // number of elements
+};
+
+// For messages: "[2, 3]", and "model.pth: tensor 'blocks.0.attn.W_Q'".
+std::string shape_text(std::span<const std::int64_t> shape);
+std::string describe(const Tensor& tensor);
+
+using TensorMap = std::map<std::string, Tensor>;
+
+// One tensor file, told apart by its content rather than its name (safetensors, the index of a sharded model,
+// PyTorch zip, .npy); or a folder, in which it looks for model.safetensors, model.safetensors.index.json, or
+// a single .pth/.pt file, in this order. A single tensor (.npy, or a .pt that holds no dictionary) gets the
+// name "".
+TensorMap read_tensors(const std::string& path);
+
+// Values as fp32, whatever the file's dtype (booleans as 0 and 1). Throws InputError at the first NaN,
+// infinity, or fp64 too large for fp32, naming its index.
+std::vector<float> to_float(const Tensor& tensor);
+// Integer and boolean tensors only.
+std::vector<std::int64_t> to_int64(const Tensor& tensor);
+
+// Writes float32 .npy v1 (little endian, C order). The file appears whole or not at all.
+void write_npy(const std::string& path, std::span<const float> values, std::span<const std::int64_t> shape);
+
+}  // namespace deeptail

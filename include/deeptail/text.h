@@ -1,0 +1,52 @@
+// Text to tokens and back: byte-level BPE as HuggingFace's tokenizer.json describes it (docs/formats.md lists
+// the parts of the file that are read, and what is refused).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deeptail/core.h"
+
+namespace deeptail {
+
+
+
+// Immutable once loaded: every member is const and may be called from any number of threads.
+class Tokenizer {
+ public:
+  // Reads a tokenizer.json. Throws InputError for malformed files and for parts that are not supported.
+  static Tokenizer load(const std::string& path);
+  static Tokenizer parse(std::string_view json, std::string_view where);
+
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  // The ids HuggingFace's library gives with add_special_tokens=False: added tokens in the text are
+  // recognised, none is put around it. Any bytes: the text is cut into its longest runs of valid UTF-8, each
+  // encoded as a text of its own, and the bytes between them, each encoded as the token of that byte.
+  // decode(encode(x)) == x for every x, unless the file asks for text to change: a normalizer,
+  // add_prefix_space, a Split that removes, added tokens that strip spaces. Throws InputError for a byte that
+  // has no token, and for a Split pattern that takes too long on this text.
+  std::vector<TokenId> encode(std::string_view text) const;
+
+  // The bytes of the tokens, one after the other; an added token stands for its content.
+  // Throws InputError for an id without a token.
+  std::string decode(std::span<const TokenId> ids) const;
+
+  std::size_t vocab_size() const;                              // largest id + 1
+  std::optional<TokenId> id_of(std::string_view token) const;  // exact bytes of one token, such as " the"
+  std::string bytes_of(TokenId id) const;                      // the bytes that one token stands for
+
+ private:
+  struct Impl;
+  explicit Tokenizer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace deeptail

@@ -1,0 +1,108 @@
+// Counting with resume: OUT.partial holds what is done, OUT appears when all is.
+#include <chrono>
+#include <filesystem>
+
+#include "bench/truth.h"
+#include "core/write_file.h"
+
+namespace deeptail {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kSaveSeconds = 5.0;
+
+TruthRange range_of(const TruthRequest& request, std::uint64_t count) {
+  return {.source = "deeptail", .seed = request.seed, .first = request.first, .count = count};
+}
+
+bool same_inputs(const Truth& found, const TruthRequest& request) {
+  return found.model_sha256 == request.provenance.model_sha256 &&
+         found.dist_sha256 == request.provenance.dist_sha256 && found.ranges.size() == 1 &&
+         found.ranges[0] == range_of(request, found.ranges[0].count);
+}
+
+std::string describe(const Truth& truth) {
+  return fmt::format(
+      "{} on {}, {}{}", truth.model, truth.dist, describe(truth.ranges[0]),
+      truth.ranges.size() > 1 ? fmt::format(" and {} more ranges", truth.ranges.size() - 1) : "");
+}
+
+bool is_finished(const TruthRequest& request) {
+  if (!fs::exists(request.out)) return false;
+  const Truth found = read_truth(request.out);
+  if (same_inputs(found, request) && found.samples() == request.samples) return true;
+  throw InputError(
+      "{}: holds another count ({}); choose another --out, or count what is missing with --first and use "
+      "`truth merge`",
+      request.out, describe(found));
+}
+
+// What an earlier run of this request left, or nothing done.
+Truth load_partial(const TruthRequest& request, const std::string& partial) {
+  if (!fs::exists(partial)) {
+    const Provenance& p = request.provenance;
+    return {.model = p.model, .dist = p.dist, .model_sha256 = p.model_sha256, .dist_sha256 = p.dist_sha256};
+  }
+  Truth found = read_truth(partial);
+  if (!same_inputs(found, request) || found.samples() > request.samples)
+    throw InputError(
+        "{}: is the unfinished work of another count ({}); finish that one, delete it, or choose another "
+        "--out",
+        partial, describe(found));
+  return found;
+}
+
+// The earlier runs' counts and this run's (counts: [d_vocab]), `done` inputs in all.
+Truth total(Truth truth, const TruthRequest& request, std::span<const std::uint64_t> counts,
+            std::uint64_t done) {
+  truth.ranges = {range_of(request, done)};
+  for (std::size_t id = 0; id < counts.size(); ++id)
+    if (counts[id] > 0) truth.counts[static_cast<TokenId>(id)] += counts[id];
+  return truth;
+}
+
+void validate(const TruthRequest& request) {
+  if (request.samples == 0 || request.samples > kMaxSamples || request.first > kMaxSamples - request.samples)
+    throw InputError("{} inputs from number {}: expected at least one, all below number 2^62",
+                     request.samples, request.first);
+}
+
+}  // namespace
+
+CountOutcome count_truth(const Transformer& model, const Distribution& dist, const TruthRequest& request,
+                         ThreadPool& pool, const CountHooks& hooks) {
+  validate(request);
+  if (is_finished(request)) return CountOutcome::kAlreadyFinished;
+  const std::string partial = request.out + ".partial";
+  const Truth earlier = load_partial(request, partial);
+  const std::uint64_t before = earlier.samples();
+  hooks.started(before);
+
+  using Clock = std::chrono::steady_clock;
+  auto saved_at = Clock::now();
+  std::vector<std::uint64_t> counts(model.config().d_vocab);  // of this run
+  InputRunner runner(model, dist, request.seed, pool);
+  const auto add = [&](std::uint64_t, std::span<const TokenId> said) {
+    for (const TokenId token : said) ++counts[static_cast<std::size_t>(token)];
+  };
+  const auto after_batch = [&](std::uint64_t n) {
+    const std::uint64_t done = before + n;
+    if (done == request.samples) return true;
+    const bool go = !hooks.keep_going || hooks.keep_going(done);
+    if (!go || Clock::now() - saved_at >= std::chrono::duration<double>(kSaveSeconds)) {
+      write_file(partial, to_json(total(earlier, request, counts, done)));
+      saved_at = Clock::now();
+    }
+    return go;
+  };
+  const std::uint64_t done =
+      before + for_each_batch(runner, request.first + before, request.samples - before, add, after_batch);
+  if (done < request.samples) return CountOutcome::kStopped;
+  write_file(request.out, to_json(total(earlier, request, counts, done)));
+  fs::remove(partial);
+  return CountOutcome::kFinished;
+}
+
+}  // namespace deeptail

@@ -1,0 +1,57 @@
+#include "bench/truth.h"
+
+#include <algorithm>
+
+namespace deeptail {
+
+std::uint64_t Truth::samples() const {
+  std::uint64_t sum = 0;
+  for (const TruthRange& range : ranges) sum += range.count;
+  return sum;
+}
+
+std::uint64_t Truth::count(TokenId token) const {
+  const auto found = counts.find(token);
+  return found == counts.end() ? 0 : found->second;
+}
+
+std::string describe(const TruthRange& range) {
+  return fmt::format("{} seed {}, inputs {} to {}", range.source, range.seed, range.first, range.end() - 1);
+}
+
+std::optional<std::pair<TruthRange, TruthRange>> sort_ranges(std::vector<TruthRange>& ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    const TruthRange &a = ranges[i - 1], &b = ranges[i];
+    if (a.source == b.source && a.seed == b.seed && b.first < a.end()) return std::pair{a, b};
+  }
+  return std::nullopt;
+}
+
+void join_ranges(std::vector<TruthRange>& ranges) {
+  std::vector<TruthRange> joined;
+  for (const TruthRange& range : ranges) {
+    if (!joined.empty() && joined.back().source == range.source && joined.back().seed == range.seed &&
+        joined.back().end() == range.first)
+      joined.back().count += range.count;
+    else
+      joined.push_back(range);
+  }
+  ranges = std::move(joined);
+}
+
+void check_same_subject(const Truth& a, std::string_view where_a, const Truth& b, std::string_view where_b) {
+  const auto same = [&](const char* what, const std::string& name_a, const std::string& hash_a,
+                        const std::string& name_b, const std::string& hash_b) {
+    // Names of equal hashes may differ (a folder can be renamed); without hashes the names must do.
+    const bool equal = hash_a.empty() && hash_b.empty() ? name_a == name_b : hash_a == hash_b;
+    if (!equal)
+      throw InputError("{} and {}: different {}s: {} (SHA-256 {:.12}) and {} (SHA-256 {:.12})", where_a,
+                       where_b, what, name_a, hash_a.empty() ? "unknown" : hash_a, name_b,
+                       hash_b.empty() ? "unknown" : hash_b);
+  };
+  same("model", a.model, a.model_sha256, b.model, b.model_sha256);
+  same("distribution", a.dist, a.dist_sha256, b.dist, b.dist_sha256);
+}
+
+}  // namespace deeptail

@@ -1,0 +1,22 @@
+// Ranges of sample numbers.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "deeptail/bench.h"
+
+namespace deeptail {
+
+// Largest number of samples in a file, and of a sample's number.
+inline constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 62;
+
+// Sorts; the first two ranges that share inputs, if any.
+std::optional<std::pair<TruthRange, TruthRange>> sort_ranges(std::vector<TruthRange>& ranges);
+// Neighbours of sorted ranges that touch become one.
+void join_ranges(std::vector<TruthRange>& ranges);
+
+// Throws InputError unless both count the same model on the same distribution.
+void check_same_subject(const Truth& a, std::string_view where_a, const Truth& b, std::string_view where_b);
+
+}  // namespace deeptail

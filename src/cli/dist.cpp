@@ -1,0 +1,142 @@
+// deeptail dist list | show | sample
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/tokens.h"
+#include "core/json.h"
+#include "deeptail/inputs.h"
+
+namespace deeptail::cli {
+
+namespace {
+
+struct Options {
+  std::string name, count = "10";
+  std::uint64_t seed = 1, first = 0;
+  bool json = false;
+};
+
+double entropy_of(const Distribution& dist) {
+  double sum = 0.0;
+  for (std::size_t position = 0; position < dist.length(); ++position) sum += dist.table(position).entropy();
+  return sum;
+}
+
+void list() {
+  const auto files = list_distributions();
+  if (files.empty()) {
+    fmt::print(
+        "no distributions found in ./distributions, beside the program, or in "
+        "$DEEPTAIL_HOME/distributions\n");
+    return;
+  }
+  fmt::print("{:10} {:>6} {:>7}  {}\n", "dist", "length", "nats", "what");
+  for (const std::string& file : files) {
+    const Distribution dist = load_distribution(file);
+    fmt::print("{:10} {:>6} {:>7.1f}  {}\n", printable(dist.name), dist.length(), entropy_of(dist),
+               printable(dist.description));
+  }
+}
+
+// "0", "1-32", "3, 6-8": where a table is used.
+std::string places_of(const Distribution& dist, std::size_t table) {
+  std::string text;
+  for (std::size_t p = 0; p < dist.length(); ++p) {
+    if (dist.positions[p] != table) continue;
+    std::size_t end = p;
+    while (end + 1 < dist.length() && dist.positions[end + 1] == table) ++end;
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", p, end > p ? fmt::format("-{}", end) : "");
+    p = end;
+  }
+  return text;
+}
+
+std::vector<std::size_t> most_likely(const TokenTable& table, std::size_t n) {
+  std::vector<std::size_t> order(table.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return table.probability(a) > table.probability(b); });
+  order.resize(std::min(n, order.size()));
+  return order;
+}
+
+OrderedJson table_json(const Distribution& dist, std::size_t t) {
+  std::vector<std::size_t> positions;
+  for (std::size_t p = 0; p < dist.length(); ++p)
+    if (dist.positions[p] == t) positions.push_back(p);
+  return {{"name", dist.tables[t].name()},
+          {"size", dist.tables[t].size()},
+          {"entropy_nats", dist.tables[t].entropy()},
+          {"positions", positions}};
+}
+
+void show(const Options& options) {
+  const Distribution dist = load_distribution(options.name);
+  if (options.json) {
+    OrderedJson out = {{"name", dist.name},
+                       {"description", dist.description},
+                       {"length", dist.length()},
+                       {"d_vocab", dist.d_vocab},
+                       {"sha256", dist.sha256},
+                       {"tokenizer_sha256", dist.tokenizer_sha256},
+                       {"entropy_nats", entropy_of(dist)},
+                       {"tables", OrderedJson::array()}};
+    for (std::size_t t = 0; t < dist.tables.size(); ++t) out["tables"].push_back(table_json(dist, t));
+    print_json(out);
+    return;
+  }
+  const auto tokenizer = find_tokenizer(dist.tokenizer_sha256);
+  fmt::print("{}: {}\n", printable(dist.name), printable(dist.description, 200));
+  fmt::print("length {}  d_vocab {}  entropy {:.1f} nats: 10^{:.1f} typical inputs\n", dist.length(),
+             dist.d_vocab, entropy_of(dist), entropy_of(dist) / std::log(10.0));
+  fmt::print("sha256 {}\ntokenizer {}\n", dist.sha256,
+             dist.tokenizer_sha256.empty() ? "not stated" : dist.tokenizer_sha256);
+  for (std::size_t t = 0; t < dist.tables.size(); ++t) {
+    const TokenTable& table = dist.tables[t];
+    fmt::print("\ntable {}: {} token{}, {:.2f} nats, positions {}\n", printable(table.name()), table.size(),
+               table.size() == 1 ? "" : "s", table.entropy(), places_of(dist, t));
+    for (const std::size_t i : most_likely(table, 8))
+      fmt::print("  {:>7} {:>10.4g}  {}\n", table.ids()[i], table.probability(i),
+                 shown(tokenizer, table.ids()[i]));
+  }
+}
+
+void print_samples(const Options& options) {
+  const Distribution dist = load_distribution(options.name);
+  const std::uint64_t count = parse_count(options.count, "--count");
+  std::vector<TokenId> tokens(dist.length());
+  for (std::uint64_t i = 0; i < count; ++i) {
+    sample(dist, options.seed, options.first + i, tokens);
+    fmt::print("{}{}{}\n", options.json ? "[" : "", fmt::join(tokens, options.json ? "," : " "),
+               options.json ? "]" : "");
+  }
+}
+
+}  // namespace
+
+void add_dist(CLI::App& app) {
+  CLI::App* dist = app.add_subcommand("dist", "Input distributions: list, show, sample");
+  dist->require_subcommand(1);
+  dist->add_subcommand("list", "Distributions found by name")->callback(list);
+
+  const auto options = std::make_shared<Options>();
+  const auto with_name = [&](const char* command, const char* help) {
+    CLI::App* sub = dist->add_subcommand(command, help);
+    sub->add_option("NAME", options->name, "Name or file of a distribution")->required();
+    sub->add_flag("--json", options->json, "Machine-readable output");
+    return sub;
+  };
+  with_name("show", "Tables, sizes, entropy, most likely tokens")->callback([options] { show(*options); });
+  CLI::App* sub =
+      with_name("sample", "Draw inputs: one line of token ids each (with --json: one JSON array a line)");
+  sub->add_option("--count", options->count, "How many, such as 10, 1e6 or 2^20")->capture_default_str();
+  sub->add_option("--seed", options->seed, "Seed")->capture_default_str();
+  sub->add_option("--first", options->first, "Number of the first sample")->capture_default_str();
+  sub->callback([options] { print_samples(*options); });
+}
+
+}  // namespace deeptail::cli

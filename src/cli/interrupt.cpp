@@ -1,0 +1,21 @@
+#include "cli/interrupt.h"
+
+#include <csignal>
+
+namespace deeptail::cli {
+
+namespace {
+volatile std::sig_atomic_t flag = 0;
+}
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { flag = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() { return flag != 0; }
+
+}  // namespace deeptail::cli

@@ -1,0 +1,25 @@
+// Ctrl-C and SIGTERM as a request that long commands answer by saving their state.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace deeptail::cli {
+
+// A command ended before its work did, and what it has is saved. Exit code 3 for a signal, 4 for a spent
+// budget.
+class Stopped : public std::runtime_error {
+ public:
+  Stopped(int exit_code, const std::string& what) : std::runtime_error(what), exit_code_(exit_code) {}
+  int exit_code() const { return exit_code_; }
+
+ private:
+  int exit_code_;
+};
+inline constexpr int kInterrupted = 3, kBudgetSpent = 4;
+
+// From now on SIGINT and SIGTERM only set a flag; the second one ends the program as usual.
+void catch_interrupts();
+bool interrupted();
+
+}  // namespace deeptail::cli

@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "deeptail/core.h"
+
+namespace {
+
+enum ExitCode { kOk = 0, kInternal = 1, kUsage = 2 };
+
+// CLI11 would only say that a subcommand is required.
+void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), argv[1]) == names.end())
+    throw deeptail::InputError("unknown command \"{}\"; expected one of {}", argv[1], fmt::join(names, ", "));
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"deeptail: how likely is it that this language model says that?", "deeptail"};
+  app.set_version_flag("--version", std::string(deeptail::kVersion));
+  app.require_subcommand(1);
+
+  deeptail::cli::add_estimate(app);
+  deeptail::cli::add_truth(app);
+  deeptail::cli::add_model(app);
+  deeptail::cli::add_dist(app);
+  deeptail::cli::add_loss(app);
+  deeptail::cli::add_spb(app);
+
+  refuse_unknown_command(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const bool asked_for_help = e.get_exit_code() == 0;
+    if (asked_for_help) return app.exit(e);
+    fmt::print(stderr, "deeptail: {}\n", e.what());
+    return kUsage;
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const deeptail::InputError& e) {
+    fmt::print(stderr, "deeptail: {}\n", e.what());
+    return kUsage;
+  } catch (const deeptail::cli::Stopped& e) {
+    fmt::print(stderr, "deeptail: {}\n", e.what());
+    return e.exit_code();
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "deeptail: out of memory\n");
+    return kInternal;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "deeptail: internal error: {}\n", e.what());
+    return kInternal;
+  }
+}

@@ -1,0 +1,19 @@
+// The paper's synthetic experiments on the loss, as tables and plots.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace deeptail::cli {
+
+struct Experiment {
+  std::string name;  // of the files, without extension
+  std::string what;  // one line
+  std::string csv, svg;
+};
+
+// Section "SPB Loss: Synthetic Data Experiments" and appendix "Empirical verification of SPB scaling
+// behavior".
+std::vector<Experiment> spb_experiments();
+
+}  // namespace deeptail::cli

@@ -1,0 +1,42 @@
+#include "cli/tokens.h"
+
+#include <filesystem>
+
+#include "core/json.h"
+#include "core/sha256.h"
+
+namespace deeptail::cli {
+
+namespace fs = std::filesystem;
+
+std::optional<NamedTokenizer> tokenizer_of(const ModelConfig& config, const std::string& folder) {
+  if (config.tokenizer_file.empty()) return std::nullopt;
+  const MappedFile file((fs::path(folder) / config.tokenizer_file).lexically_normal().string());
+  return NamedTokenizer{Tokenizer::parse(file.text(), file.path()), sha256_hex(file.bytes())};
+}
+
+std::optional<NamedTokenizer> find_tokenizer(const std::string& sha256) {
+  if (sha256.empty()) return std::nullopt;
+  for (const std::string& folder : list_models()) {
+    try {
+      const MappedFile file(folder + "/config.json");
+      const ModelConfig config = parse_config(file.text(), file.path());
+      if (config.tokenizer_file.empty()) continue;
+      if (sha256_of_file((fs::path(folder) / config.tokenizer_file).string()) != sha256) continue;
+      return tokenizer_of(config, folder);
+    } catch (const InputError&) {  // a broken model among others must not keep us from looking on
+    }
+  }
+  return std::nullopt;
+}
+
+std::string shown(const std::optional<NamedTokenizer>& tokenizer, TokenId id) {
+  if (!tokenizer) return "";
+  try {
+    return fmt::format("\"{}\"", printable(tokenizer->tokenizer.bytes_of(id)));
+  } catch (const InputError&) {
+    return "(no token)";
+  }
+}
+
+}  // namespace deeptail::cli

@@ -1,0 +1,154 @@
+// deeptail truth: count what a model says; merge, show, compare and import counts.
+#include <chrono>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/subject.h"
+#include "cli/truth_report.h"
+#include "core/progress.h"
+#include "core/write_file.h"
+#include "deeptail/bench.h"
+
+namespace deeptail::cli {
+
+namespace {
+
+struct Options {
+  std::string model, dist, samples, out;
+  std::uint64_t seed = 1, first = 0;
+  double seconds = 0.0;
+  bool quiet = false;
+};
+
+struct FileOptions {
+  std::vector<std::string> files;
+  std::string out, model, dist;
+  bool json = false;
+};
+
+// Inputs per second of this run, for the last line.
+std::string rate_text(const ProgressState& state) {
+  return fmt::format("{} inputs/s", short_count(static_cast<double>(state.done - state.done_before) /
+                                                std::max(1e-9, state.seconds)));
+}
+
+// The last line of a run; throws when there is more to do.
+void report(const ProgressState& state, CountOutcome outcome, const std::string& out) {
+  if (outcome == CountOutcome::kStopped)
+    throw Stopped(
+        interrupted() ? kInterrupted : kBudgetSpent,
+        fmt::format("stopped after {} of {} inputs, {}; saved in {}.partial, the same command continues",
+                    state.done, state.total, rate_text(state), out));
+  fmt::print("{}: {} inputs counted, {}\n", out, state.total, rate_text(state));
+}
+
+void run_count(const Options& o) {
+  const std::uint64_t samples = parse_count(o.samples, "--samples");
+  const Subject subject = load_subject(o.model, o.dist);
+  const Provenance& p = subject.provenance;
+  const TruthRequest request{
+      .provenance = p, .seed = o.seed, .first = o.first, .samples = samples, .out = o.out};
+  ThreadPool pool;
+  catch_interrupts();
+  const auto start = std::chrono::steady_clock::now();
+  ProgressState state{.label = fmt::format("{} {}", p.model, p.dist), .unit = "inputs", .total = samples};
+  std::optional<ProgressMeter> meter;
+  const auto started = [&](std::uint64_t before) {
+    if (before > 0 && !o.quiet) fmt::print(stderr, "continuing after {} inputs\n", before);
+    state.done = state.done_before = before;
+    meter.emplace(stderr, progress_style(stderr, o.quiet), state);
+  };
+  const auto keep_going = [&](std::uint64_t done) {
+    meter->update(done);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    return !interrupted() && !(o.seconds > 0.0 && spent.count() >= o.seconds);
+  };
+  const CountOutcome outcome =
+      count_truth(subject.model, subject.dist, request, pool, {.started = started, .keep_going = keep_going});
+  if (outcome == CountOutcome::kAlreadyFinished) {
+    fmt::print("{}: already counted, nothing to do\n", o.out);
+    return;
+  }
+  if (outcome == CountOutcome::kFinished) meter->update(samples);
+  state = meter->state();
+  meter.reset();  // ends the bar's line
+  report(state, outcome, o.out);
+}
+
+void merge(const FileOptions& o) {
+  const Truth merged = merge_truth(o.files);
+  write_file(o.out, to_json(merged));
+  fmt::print("{}: {} inputs of {} files\n", o.out, merged.samples(), o.files.size());
+  for (const TruthRange& range : merged.ranges)
+    if (range.source != merged.ranges[0].source) {
+      fmt::print(
+          stderr,
+          "note: counted by different programs ({} and {}), whose arithmetic may differ at near-ties\n",
+          merged.ranges[0].source, range.source);
+      break;
+    }
+}
+
+void import(const FileOptions& o) {
+  const Truth truth = import_truth(o.files.at(0), o.model, o.dist);
+  write_file(o.out, to_json(truth));
+  fmt::print("{}: {} inputs, {} tokens seen\n", o.out, truth.samples(), truth.counts.size());
+}
+
+void add_file_commands(CLI::App& truth) {
+  const auto o = std::make_shared<FileOptions>();
+  CLI::App* sub = truth.add_subcommand("merge", "Add up counts of different inputs; overlaps are refused");
+  sub->add_option("FILES", o->files, "Truth files")->required()->expected(2, 1 << 20);
+  sub->add_option("--out", o->out, "File to write")->required();
+  sub->callback([o] { merge(*o); });
+
+  sub = truth.add_subcommand("show", "What was counted: tokens seen, decades, frequent and rare tokens");
+  sub->add_option("FILE", o->files, "Truth file")->required()->expected(1);
+  sub->add_flag("--json", o->json, "Machine-readable output");
+  sub->callback([o] { show_truth(read_truth(o->files.at(0)), o->json); });
+
+  sub = truth.add_subcommand("compare",
+                             "Do two independent counts agree? And what did the first one never see?");
+  sub->add_option("FILES", o->files, "Two truth files")->required()->expected(2);
+  sub->add_flag("--json", o->json, "Machine-readable output");
+  sub->callback([o] { show_comparison(read_truth(o->files.at(0)), read_truth(o->files.at(1)), o->json); });
+
+  sub =
+      truth.add_subcommand("import", "Counts kept as one tensor (ARC's frequencies32-*.pt) as a truth file");
+  sub->add_option("FILE", o->files, "A .pt, .npy or .safetensors file with one integer tensor")
+      ->required()
+      ->expected(1);
+  sub->add_option("--model-name", o->model, "Name of the model that was counted")->required();
+  sub->add_option("--dist-name", o->dist, "Name of its input distribution")->required();
+  sub->add_option("--out", o->out, "File to write")->required();
+  sub->callback([o] { import(*o); });
+}
+
+}  // namespace
+
+void add_truth(CLI::App& app) {
+  CLI::App* truth =
+      app.add_subcommand("truth", "Count what a model says on sampled inputs; merge, show, compare counts");
+  const auto o = std::make_shared<Options>();
+  truth->add_option("--model", o->model, "Folder or name of a model");
+  truth->add_option("--dist", o->dist, "Name or file of a distribution");
+  truth->add_option("--samples", o->samples, "How many inputs, such as 2^24, 1e6 or 1000000");
+  truth->add_option("--seed", o->seed, "Seed")->capture_default_str();
+  truth->add_option("--first", o->first, "Number of the first input")->capture_default_str();
+  truth->add_option("--out", o->out, "File to write; until it is complete, FILE.partial holds what is done");
+  truth->add_option("--seconds", o->seconds,
+                    "Stop after so many seconds (exit code 4); the same command continues");
+  truth->add_flag("--quiet", o->quiet, "No progress");
+  truth->require_subcommand(0, 1);
+  add_file_commands(*truth);
+  truth->callback([truth, o] {
+    if (!truth->get_subcommands().empty()) return;
+    for (const char* flag : {"--model", "--dist", "--samples", "--out"})
+      if (truth->count(flag) == 0) throw CLI::RequiredError(flag);
+    run_count(*o);
+  });
+}
+
+}  // namespace deeptail::cli

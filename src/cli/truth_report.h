@@ -1,0 +1,11 @@
+// Counts for people and for programs.
+#pragma once
+
+#include "deeptail/bench.h"
+
+namespace deeptail::cli {
+
+void show_truth(const Truth& truth, bool json);
+void show_comparison(const Truth& a, const Truth& b, bool json);
+
+}  // namespace deeptail::cli

@@ -1,0 +1,13 @@
+// Where models, distributions and other shipped files are looked for by name.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+namespace deeptail {
+
+// $DEEPTAIL_HOME/kind, ./kind, and beside the program (../kind, ../share/deeptail/kind), in this order.
+std::vector<std::filesystem::path> data_places(std::string_view kind);
+
+}  // namespace deeptail

@@ -1,0 +1,83 @@
+// An Estimate as one line of JSON.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "deeptail/estimators.h"
+
+namespace deeptail {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// JSON has no infinity: it becomes a string.
+OrderedJson number(double value) {
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+}  // namespace
+
+std::string_view name_of(Status status) {
+  switch (status) {
+    case Status::kOk:
+      return "ok";
+    case Status::kNotReachedUpperBound:
+      return "not_reached_upper_bound";
+    case Status::kExtinct:
+      return "extinct";
+    case Status::kBudgetSpent:
+      return "budget_spent";
+  }
+  return "";
+}
+
+std::string_view name_of(Guarantee guarantee) {
+  switch (guarantee) {
+    case Guarantee::kUnbiased:
+      return "unbiased";
+    case Guarantee::kConsistent:
+      return "consistent";
+    case Guarantee::kModelBased:
+      return "model_based";
+  }
+  return "";
+}
+
+std::string to_json(const Estimate& e) {
+  OrderedJson levels = OrderedJson::array(), triggers = OrderedJson::array();
+  for (const Level& level : e.levels)
+    levels.push_back({{"level", level.level},
+                      {"survive_fraction", level.survive_fraction},
+                      {"acceptance", level.acceptance}});
+  for (const Trigger& t : e.triggers)
+    triggers.push_back({{"sample", t.sample}, {"tokens", t.tokens}, {"text", t.text}});
+  const OrderedJson out = {{"p", std::exp(e.log_p)},
+                           {"log10_p", number(e.log_p / std::log(10.0))},
+                           {"ci95", {std::exp(e.log_low), std::exp(e.log_high)}},
+                           {"status", name_of(e.status)},
+                           {"guarantee", name_of(e.guarantee)},
+                           {"method", e.method},
+                           {"model", e.provenance.model},
+                           {"dist", e.provenance.dist},
+                           {"target", e.target},
+                           {"seed", e.seed},
+                           {"cost",
+                            {{"forward", e.cost.forward},
+                             {"backward", e.cost.backward},
+                             {"score_evals", e.cost.score_evals},
+                             {"flops", e.cost.flops},
+                             {"seconds", e.cost.seconds}}},
+                           {"levels", levels},
+                           {"warnings", e.warnings},
+                           {"triggers", triggers},
+                           {"provenance",
+                            {{"model_sha256", e.provenance.model_sha256},
+                             {"dist_sha256", e.provenance.dist_sha256},
+                             {"version", kVersion},
+                             {"device", e.provenance.device}}}};
+  // Decoded tokens need not be valid UTF-8 on their own.
+  return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+}  // namespace deeptail

@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "deeptail/estimators.h"
+
+namespace deeptail {
+
+void McConfig::validate() const {
+  if (budget == 0) throw InputError("budget 0: expected at least one forward pass");
+}
+
+Estimate mc(const Transformer& model, const Distribution& dist, const Target& target, const McConfig& config,
+            ThreadPool& pool, const KeepGoing& keep_going) {
+  config.validate();
+  const auto start = std::chrono::steady_clock::now();
+  Estimate estimate{
+      .method = "mc", .target = target.ids(), .guarantee = Guarantee::kUnbiased, .seed = config.seed};
+  InputRunner runner(model, dist, config.seed, pool);
+  std::uint64_t hits = 0;
+  const auto count_hits = [&](std::uint64_t first, std::span<const TokenId> said) {
+    for (std::size_t i = 0; i < said.size(); ++i) {
+      if (!std::binary_search(target.ids().begin(), target.ids().end(), said[i])) continue;
+      if (hits++ >= config.max_triggers) continue;
+      const auto input = runner.input(i);
+      estimate.triggers.push_back({.sample = first + i, .tokens = {input.begin(), input.end()}});
+    }
+  };
+  const std::uint64_t n = for_each_batch(runner, 0, config.budget, count_hits, keep_going);
+
+  const Interval interval = clopper_pearson(hits, n, estimate.confidence);
+  estimate.log_p = std::log(static_cast<double>(hits) / static_cast<double>(n));
+  estimate.log_low = std::log(interval.low);
+  estimate.log_high = std::log(interval.high);
+  if (hits == 0) estimate.status = Status::kNotReachedUpperBound;
+  if (hits > 0 && hits < 10)
+    estimate.warnings.push_back(
+        fmt::format("only {} of {} inputs gave the target: the interval is wide", hits, n));
+  if (n < config.budget)
+    estimate.warnings.push_back(fmt::format("ended after {} of {} inputs", n, config.budget));
+  estimate.cost.forward = n;
+  estimate.cost.flops = static_cast<double>(n) * forward_flops(model.config(), dist.length());
+  estimate.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return estimate;
+}
+
+}  // namespace deeptail

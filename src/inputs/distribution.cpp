@@ -1,0 +1,58 @@
+// Sampling, and whether a model can read the samples.
+#include <algorithm>
+
+#include "core/random.h"
+#include "deeptail/inputs.h"
+
+namespace deeptail {
+
+std::vector<std::vector<TokenId>> Distribution::support() const {
+  std::vector<std::vector<TokenId>> ids;
+  for (std::size_t position = 0; position < length(); ++position) ids.push_back(table(position).ids());
+  return ids;
+}
+
+double Distribution::log_probability(std::span<const TokenId> tokens) const {
+  double sum = 0.0;
+  for (std::size_t position = 0; position < length(); ++position)
+    sum += table(position).log_probability(tokens[position]);
+  return sum;
+}
+
+void sample(const Distribution& dist, std::uint64_t seed, std::uint64_t index, std::span<TokenId> tokens) {
+  const RngKey key{seed, Stream::kInputs};
+  for (std::size_t position = 0; position < dist.length(); position += 2) {
+    const auto u = uniform64_pair(key, index, static_cast<std::uint32_t>(position / 2));
+    tokens[position] = dist.table(position).draw(u[0]);
+    if (position + 1 < dist.length()) tokens[position + 1] = dist.table(position + 1).draw(u[1]);
+  }
+}
+
+void sample_range(const Distribution& dist, std::uint64_t seed, std::uint64_t first, ThreadPool& pool,
+                  std::span<TokenId> tokens) {
+  const std::size_t length = dist.length(), n = tokens.size() / length, block_size = 256;
+  pool.for_each_block((n + block_size - 1) / block_size, [&](std::size_t block, std::size_t) {
+    for (std::size_t i = block * block_size; i < std::min(n, (block + 1) * block_size); ++i)
+      sample(dist, seed, first + i, tokens.subspan(i * length, length));
+  });
+}
+
+void check_fits(const Distribution& dist, const ModelConfig& config, std::string_view tokenizer_sha256) {
+  if (dist.length() > config.n_ctx)
+    throw InputError("distribution {}: {} positions, but model {} reads at most n_ctx = {}", dist.name,
+                     dist.length(), config.model_name, config.n_ctx);
+  for (std::size_t position = 0; position < dist.length(); ++position) {
+    const TokenId largest = dist.table(position).ids().back();
+    if (static_cast<std::size_t>(largest) >= config.d_vocab)
+      throw InputError("distribution {}: position {} can hold token id {}, but model {} has ids 0 to {}",
+                       dist.name, position, largest, config.model_name, config.d_vocab - 1);
+  }
+  if (!dist.tokenizer_sha256.empty() && !tokenizer_sha256.empty() &&
+      dist.tokenizer_sha256 != tokenizer_sha256)
+    throw InputError(
+        "distribution {}: its ids belong to another tokenizer (SHA-256 {:.12}...) than those of model {} "
+        "({:.12}...)",
+        dist.name, dist.tokenizer_sha256, config.model_name, tokenizer_sha256);
+}
+
+}  // namespace deeptail

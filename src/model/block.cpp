@@ -1,0 +1,132 @@
+#include "model/block.h"
+
+#include <algorithm>
+
+namespace deeptail {
+
+BlockTape::BlockTape(const ModelConfig& c, std::size_t rows, std::size_t n_segments, std::size_t padded)
+    : x_pre(rows * c.d_model),
+      x_mid(rows * c.d_model),
+      stats1(rows * 2),
+      stats2(rows * 2),
+      qkv(rows * 3 * c.d_attn()),
+      probabilities(n_segments * c.n_heads * padded * padded),
+      hidden(rows * c.d_mlp) {}
+
+void mlp_forward(const BlockWeights& w, std::size_t m, Rows x, MlpScratch& s, BlockTape* tape) {
+  for (std::size_t i = 0; i < m; i += kMlpRows) {
+    const std::size_t rows = std::min(kMlpRows, m - i);
+    float* stats = tape != nullptr ? tape->stats2.data() + 2 * i : nullptr;
+    layernorm(rows, x.from(i), w.ln2, {s.normed.data(), s.d_model}, stats);
+    float* before = tape != nullptr ? tape->hidden.data() + i * s.d_mlp : s.hidden.data();
+    gemm(rows, {s.normed.data(), s.d_model}, w.w_in, {before, s.d_mlp});
+    gelu(rows * s.d_mlp, before, s.hidden.data());
+    if (tape != nullptr) std::copy_n(x.row(i), rows * s.d_model, tape->x_mid.data() + i * s.d_model);
+    gemm(rows, {s.hidden.data(), s.d_mlp}, w.w_out, x.from(i), GemmMode::kAdd);
+  }
+}
+
+void mlp_backward(const BlockWeights& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape, Rows dx,
+                  MlpScratch& s) {
+  for (std::size_t i = 0; i < m; i += kMlpRows) {
+    const std::size_t rows = std::min(kMlpRows, m - i);
+    gemm(rows, dx.from(i), t.w_out, {s.hidden.data(), s.d_mlp});
+    gelu_backward(rows * s.d_mlp, tape.hidden.data() + i * s.d_mlp, s.hidden.data(), s.hidden.data());
+    gemm(rows, {s.hidden.data(), s.d_mlp}, t.w_in, {s.normed.data(), s.d_model});
+    layernorm_backward(rows, {tape.x_mid.data() + i * s.d_model, s.d_model}, tape.stats2.data() + 2 * i, w.ln2,
+                       {s.normed.data(), s.d_model}, dx.from(i));
+  }
+}
+
+FullBlock::FullBlock(const ModelConfig& c, std::size_t max_rows, std::size_t max_length)
+    : d_model_(c.d_model),
+      d_attn_(c.d_attn()),
+      attention_(c, max_length),
+      mlp_(c),
+      normed_(max_rows * c.d_model),
+      qkv_(max_rows * 3 * c.d_attn()),
+      z_(max_rows * c.d_attn()),
+      gathered_(max_rows * std::max(c.d_model, 3 * c.d_attn())) {
+  todo_.reserve(max_rows);
+}
+
+void FullBlock::project(const BlockWeights& w, std::size_t m, Rows x, float* stats) {
+  layernorm(m, x, w.ln1, {normed_.data(), d_model_}, stats);
+  gemm(m, {normed_.data(), d_model_}, w.w_qkv, {qkv_.data(), 3 * d_attn_});
+}
+
+// Rows of the first layer depend on (token, position) alone: they come from the table, or from the unchanged sequence's
+// slot, and only the others are computed.
+void FullBlock::first_layer_rows(const BlockWeights& w, const SlotLayout& layout, std::span<const Segment> segments,
+                                 Rows x, const FirstLayerTable* table) {
+  const std::size_t width = 3 * d_attn_;
+  todo_.clear();
+  for (const Segment& s : segments)
+    for (std::size_t i = 0; i < s.n_rows(); ++i) {
+      const std::size_t position = s.start + i, row = s.first_row + i;
+      const float* known = s.unchanged(position) ? layout.row(s.cache, 0, position) : nullptr;
+      if (known == nullptr && table != nullptr) known = table->row(position, s.tokens[position]);
+      if (known != nullptr)
+        std::copy_n(known, width, qkv_.data() + row * width);
+      else
+        todo_.push_back(row);
+    }
+  for (std::size_t i = 0; i < todo_.size(); ++i)
+    std::copy_n(x.row(todo_[i]), d_model_, gathered_.data() + i * d_model_);
+  layernorm(todo_.size(), {gathered_.data(), d_model_}, w.ln1, {normed_.data(), d_model_});
+  gemm(todo_.size(), {normed_.data(), d_model_}, w.w_qkv, {gathered_.data(), width});
+  for (std::size_t i = 0; i < todo_.size(); ++i)
+    std::copy_n(gathered_.data() + i * width, width, qkv_.data() + todo_[i] * width);
+}
+
+void FullBlock::keep_keys(std::size_t layer, const SlotLayout& layout, const Segment& s) {
+  const std::size_t width = layout.width(layer), skip = 3 * d_attn_ - width;  // queries are kept in the first only
+  for (std::size_t i = 0; i < s.n_rows(); ++i)
+    std::copy_n(qkv_.data() + (s.first_row + i) * 3 * d_attn_ + skip, width, layout.row(s.fresh, layer, s.start + i));
+}
+
+void FullBlock::forward(const BlockWeights& w, std::size_t layer, const SlotLayout& layout,
+                        std::span<const Segment> segments, Rows x, const FirstLayerTable* table, BlockTape* tape) {
+  const std::size_t m = segments.back().first_row + segments.back().n_rows();
+  const bool reuse = layer == 0 && (table != nullptr || segments.front().cached_tokens != nullptr);
+  if (reuse && tape == nullptr)
+    first_layer_rows(w, layout, segments, x, table);
+  else
+    project(w, m, x, tape != nullptr ? tape->stats1.data() : nullptr);
+
+  const ConstRows qkv{qkv_.data(), 3 * d_attn_};
+  float* probabilities = tape != nullptr ? tape->probabilities.data() : nullptr;
+  for (const Segment& s : segments) {
+    if (layout.keep_keys()) keep_keys(layer, layout, s);
+    const ConstRows fresh{qkv.row(s.first_row) + d_attn_, qkv.stride};
+    const ConstRows cached =
+        s.start == 0 ? ConstRows{} : ConstRows{layout.keys(s.cache, layer, 0), layout.width(layer)};
+    attention_.forward(qkv.from(s.first_row), {cached, fresh, s.start, s.length},
+                       {z_.data() + s.first_row * d_attn_, d_attn_}, probabilities);
+    if (tape != nullptr) probabilities += attention_.probabilities_size(s.length);
+  }
+  if (tape != nullptr) {
+    std::copy_n(x.data, m * d_model_, tape->x_pre.data());
+    std::copy_n(qkv_.data(), m * 3 * d_attn_, tape->qkv.data());
+  }
+  gemm(m, {z_.data(), d_attn_}, w.w_o, x, GemmMode::kAdd);
+  mlp_forward(w, m, x, mlp_, tape);
+}
+
+void FullBlock::backward(const BlockWeights& w, const BlockTransposed& t, std::span<const Segment> segments,
+                         const BlockTape& tape, Rows dx) {
+  const std::size_t m = segments.back().first_row + segments.back().n_rows();
+  mlp_backward(w, t, m, tape, dx, mlp_);
+  gemm(m, dx, t.w_o, {z_.data(), d_attn_});  // dz
+  const std::size_t width = 3 * d_attn_;
+  const float* probabilities = tape.probabilities.data();
+  for (const Segment& s : segments) {
+    attention_.backward(s.length, {tape.qkv.data() + s.first_row * width, width}, probabilities,
+                        {z_.data() + s.first_row * d_attn_, d_attn_}, {qkv_.data() + s.first_row * width, width});
+    probabilities += attention_.probabilities_size(s.length);
+  }
+  gemm(m, {qkv_.data(), width}, t.w_qkv, {normed_.data(), d_model_});
+  layernorm_backward(m, {tape.x_pre.data(), d_model_}, tape.stats1.data(), w.ln1, {normed_.data(), d_model_}, dx);
+}
+
+}  // namespace deeptail

@@ -1,0 +1,70 @@
+// The forward pass of a batch, and the first layer's table.
+#include <algorithm>
+
+#include "model/pass.h"
+
+namespace deeptail {
+
+void check_tokens(const ModelConfig& config, TokenBatch batch) {
+  if (batch.length == 0 || batch.length > config.n_ctx)
+    throw InputError("token sequence of length {}: expected 1 to n_ctx = {}", batch.length, config.n_ctx);
+  for (std::size_t i = 0; i < batch.tokens.size(); ++i)
+    if (batch.tokens[i] < 0 || static_cast<std::size_t>(batch.tokens[i]) >= config.d_vocab)
+      throw InputError("token id {} at position {}: expected 0 to d_vocab - 1 = {}", batch.tokens[i], i % batch.length,
+                       config.d_vocab - 1);
+}
+
+void final_residuals(const Transformer& model, TokenBatch batch, ThreadPool& pool, Rows out,
+                     const FirstLayerTable* table) {
+  check_tokens(model.config(), batch);
+  const SlotLayout layout(model.config(), batch.length, /*keep_keys=*/false);
+  const std::size_t group = group_size(model.config());
+  std::vector<std::unique_ptr<Pass>> passes(pool.size());
+  pool.for_each_block((batch.size() + group - 1) / group, [&](std::size_t block, std::size_t worker) {
+    if (!passes[worker]) passes[worker] = std::make_unique<Pass>(model, layout);
+    const std::size_t first = block * group, n = std::min(group, batch.size() - first);
+    std::vector<Segment> segments(n);
+    for (std::size_t i = 0; i < n; ++i) segments[i] = {.tokens = batch.row(first + i), .length = batch.length};
+    passes[worker]->run(segments, table, out.from(first));
+  });
+}
+
+FirstLayerTable::FirstLayerTable(const Transformer& model, std::span<const std::vector<TokenId>> support,
+                                 ThreadPool& pool)
+    : d_vocab_(model.config().d_vocab),
+      row_width_(model.config().n_layers == 1 ? model.config().d_model : 3 * model.config().d_attn()),
+      index_(support.size() * d_vocab_, -1) {
+  struct Pair {
+    std::size_t position;
+    TokenId token;
+  };
+  std::vector<Pair> pairs;
+  for (std::size_t position = 0; position < support.size(); ++position)
+    for (const TokenId token : support[position]) {
+      check_tokens(model.config(), {{&token, 1}, 1});
+      index_[position * d_vocab_ + static_cast<std::size_t>(token)] = static_cast<std::int32_t>(pairs.size());
+      pairs.push_back({position, token});
+    }
+  rows_.resize(pairs.size() * row_width_);
+
+  const std::size_t d = model.config().d_model, block_rows = 96;
+  const BlockWeights& block = model.weights().blocks.front();
+  pool.for_each_block((pairs.size() + block_rows - 1) / block_rows, [&](std::size_t b, std::size_t) {
+    const std::size_t first = b * block_rows, n = std::min(block_rows, pairs.size() - first);
+    AlignedVector<float> x(n * d), normed(n * d);
+    for (std::size_t i = 0; i < n; ++i)
+      embed_token(model, pairs[first + i].token, pairs[first + i].position, x.data() + i * d);
+    const Rows out{rows_.data() + first * row_width_, row_width_};
+    const bool single = model.config().n_layers == 1;
+    layernorm(n, {x.data(), d}, block.ln1, single ? out : Rows{normed.data(), d});
+    if (!single) gemm(n, {normed.data(), d}, block.w_qkv, out);
+  });
+}
+
+const float* FirstLayerTable::row(std::size_t position, TokenId token) const {
+  const std::size_t at = position * d_vocab_ + static_cast<std::size_t>(token);
+  if (at >= index_.size() || index_[at] < 0) return nullptr;
+  return rows_.data() + static_cast<std::size_t>(index_[at]) * row_width_;
+}
+
+}  // namespace deeptail

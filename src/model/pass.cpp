@@ -1,0 +1,92 @@
+#include "model/pass.h"
+
+#include <algorithm>
+
+namespace deeptail {
+
+namespace {
+// Rows of the full blocks that are worked on together: residuals, queries, keys and values stay in L2.
+constexpr std::size_t kTrunkRows = 192;
+}  // namespace
+
+std::size_t group_size(const ModelConfig& config) { return config.n_layers == 1 ? 96 : 48; }
+
+void embed_token(const Transformer& model, TokenId token, std::size_t position, float* out) {
+  const std::size_t d = model.config().d_model;
+  const float* e = model.weights().w_e.data() + static_cast<std::size_t>(token) * d;
+  const float* p = model.weights().w_pos.data() + position * d;
+  for (std::size_t i = 0; i < d; ++i) out[i] = e[i] + p[i];
+}
+
+Pass::Pass(const Transformer& model, const SlotLayout& layout)
+    : model_(model),
+      layout_(layout),
+      max_rows_(kTrunkRows + layout.length()),
+      last_(model.config(), group_size(model.config()), layout.length()),
+      fresh_(group_size(model.config()) * layout.size()),
+      last_rows_(group_size(model.config()) * layout.length()) {
+  if (layout.n_full_layers() == 0) return;
+  block_.emplace(model.config(), max_rows_, layout.length());
+  x_.resize(max_rows_ * model.config().d_model);
+}
+
+void Pass::embed(const Segment& s) {
+  const std::size_t d = model_.config().d_model;
+  for (std::size_t i = 0; i < s.n_rows(); ++i)
+    embed_token(model_, s.tokens[s.start + i], s.start + i, x_.data() + (s.first_row + i) * d);
+}
+
+void Pass::full_blocks(std::span<Segment> segments, const FirstLayerTable* table) {
+  const std::size_t d = model_.config().d_model;
+  const auto& blocks = model_.weights().blocks;
+  for (Segment& s : segments) embed(s);
+  const Rows x{x_.data(), d};
+  for (std::size_t layer = 0; layer < layout_.n_full_layers(); ++layer)
+    block_->forward(blocks[layer], layer, layout_, segments, x, table);
+  for (const Segment& s : segments) {
+    const Rows rows = x.from(s.first_row);
+    layernorm(s.n_rows(), rows, blocks.back().ln1, {layout_.last_input(s.fresh, s.start), d});
+    std::copy_n(rows.row(s.n_rows() - 1), d, layout_.last_residual(s.fresh));
+  }
+}
+
+const float* Pass::single_layer_row(const Segment& s, std::size_t position, const FirstLayerTable* table) {
+  if (position < s.start || s.unchanged(position)) return layout_.last_input(s.cache, position);
+  float* fresh = layout_.last_input(s.fresh, position);
+  const std::size_t d = model_.config().d_model;
+  if (table != nullptr)
+    if (const float* known = table->row(position, s.tokens[position]); known != nullptr) return known;
+  float* x = layout_.last_residual(s.fresh);  // scratch until the caller fills it
+  embed_token(model_, s.tokens[position], position, x);
+  layernorm(1, {x, d}, model_.weights().blocks.back().ln1, {fresh, d});
+  return fresh;
+}
+
+void Pass::run(std::span<Segment> segments, const FirstLayerTable* table, Rows out) {
+  const std::size_t n = layout_.length(), d = model_.config().d_model;
+  for (std::size_t i = 0; i < segments.size(); ++i)
+    if (segments[i].fresh == nullptr) segments[i].fresh = fresh_.data() + i * layout_.size();
+
+  for (std::size_t first = 0; block_ && first < segments.size();) {
+    std::size_t rows = 0, end = first;
+    for (; end < segments.size() && (end == first || rows + segments[end].n_rows() <= max_rows_); ++end) {
+      segments[end].first_row = rows;
+      rows += segments[end].n_rows();
+    }
+    full_blocks(segments.subspan(first, end - first), table);
+    first = end;
+  }
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const Segment& s = segments[i];
+    const float** rows = last_rows_.data() + i * n;
+    for (std::size_t j = 0; j < n; ++j)
+      rows[j] = !block_        ? single_layer_row(s, j, table)
+                : j < s.start ? layout_.last_input(s.cache, j)
+                              : layout_.last_input(s.fresh, j);
+    if (!block_) embed_token(model_, s.tokens[n - 1], n - 1, layout_.last_residual(s.fresh));
+    std::copy_n(layout_.last_residual(s.fresh), d, out.row(i));
+  }
+  last_.forward(model_.weights().blocks.back(), segments.size(), n, last_rows_.data(), out);
+}
+
+}  // namespace deeptail

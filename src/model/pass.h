@@ -1,0 +1,41 @@
+// One worker's way through all blocks: a group of segments in, residuals of their last positions out.
+#pragma once
+
+#include <optional>
+
+#include "model/block.h"
+#include "model/last_block.h"
+
+namespace deeptail {
+
+// Sequences that go through the last block together. Results do not depend on it.
+std::size_t group_size(const ModelConfig& config);
+
+class Pass {
+ public:
+  Pass(const Transformer& model, const SlotLayout& layout);
+
+  // segments: at most group_size(), all of the layout's length. Sets their first_row and, where it is null, their fresh
+  // slot. out: [segments.size(), d_model].
+  void run(std::span<Segment> segments, const FirstLayerTable* table, Rows out);
+
+ private:
+  void full_blocks(std::span<Segment> segments, const FirstLayerTable* table);
+  void embed(const Segment& segment);
+  // Rows that the last block of a one-layer model reads: from the table, the unchanged slot, or computed.
+  const float* single_layer_row(const Segment& segment, std::size_t position, const FirstLayerTable* table);
+
+  const Transformer& model_;
+  const SlotLayout& layout_;
+  std::size_t max_rows_;
+  std::optional<FullBlock> block_;
+  LastBlock last_;
+  AlignedVector<float> x_;             // [max_rows, d_model]
+  AlignedVector<float> fresh_;         // [group_size][layout.size()]
+  std::vector<const float*> last_rows_;  // [group_size, length]
+};
+
+// W_E[token] + W_pos[position] into out: [d_model].
+void embed_token(const Transformer& model, TokenId token, std::size_t position, float* out);
+
+}  // namespace deeptail

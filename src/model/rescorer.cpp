@@ -1,0 +1,112 @@
+#include <algorithm>
+
+#include "model/pass.h"
+
+namespace deeptail {
+
+struct Rescorer::Impl {
+  const Transformer& model;
+  std::size_t n_slots;
+  ThreadPool& pool;
+  SlotLayout layout;
+  AlignedVector<float> slots;   // [n_slots][layout.size()]
+  std::vector<TokenId> tokens;  // [n_slots, length]
+
+  // Scratch of one worker: allocated once, so a step allocates nothing.
+  struct Worker {
+    Worker(const Transformer& model, const SlotLayout& layout)
+        : pass(model, layout),
+          segments(group_size(model.config())),
+          resid(group_size(model.config()) * model.config().d_model),
+          accept(group_size(model.config())) {}
+    Pass pass;
+    std::vector<Segment> segments;
+    AlignedVector<float> resid;
+    std::vector<std::uint8_t> accept;
+  };
+  std::vector<std::unique_ptr<Worker>> workers;
+
+  float* slot(std::size_t i) { return slots.data() + i * layout.size(); }
+  TokenId* slot_tokens(std::size_t i) { return tokens.data() + i * layout.length(); }
+  Segment segment_of(const Proposal& proposal);
+  void commit(const Segment& segment, std::size_t slot_index);
+};
+
+Rescorer::Rescorer(const Transformer& model, std::size_t n_slots, std::size_t length, ThreadPool& pool)
+    : impl_(new Impl{model, n_slots, pool, SlotLayout(model.config(), length, true), {}, {}, {}}) {
+  impl_->slots.resize(n_slots * impl_->layout.size());
+  impl_->tokens.resize(n_slots * length);
+  for (std::size_t i = 0; i < pool.size(); ++i)
+    impl_->workers.push_back(std::make_unique<Impl::Worker>(model, impl_->layout));
+}
+Rescorer::~Rescorer() = default;
+
+void Rescorer::reset(TokenBatch batch, Rows out) {
+  Impl& m = *impl_;
+  check_tokens(m.model.config(), batch);
+  if (batch.length != m.layout.length() || batch.size() > m.n_slots)
+    throw std::invalid_argument("Rescorer::reset: batch does not fit the slots");
+  std::copy(batch.tokens.begin(), batch.tokens.end(), m.tokens.begin());
+  const std::size_t group = group_size(m.model.config()), d = m.model.config().d_model;
+  m.pool.for_each_block((batch.size() + group - 1) / group, [&](std::size_t block, std::size_t w) {
+    Impl::Worker& worker = *m.workers[w];
+    const std::size_t first = block * group, n = std::min(group, batch.size() - first);
+    for (std::size_t i = 0; i < n; ++i)
+      worker.segments[i] = {.tokens = batch.row(first + i), .length = batch.length, .fresh = m.slot(first + i)};
+    const Rows resid = out.data != nullptr ? out.from(first) : Rows{worker.resid.data(), d};
+    worker.pass.run({worker.segments.data(), n}, nullptr, resid);
+  });
+}
+
+Segment Rescorer::Impl::segment_of(const Proposal& proposal) {
+  const TokenId* old = slot_tokens(proposal.slot);
+  const auto n = static_cast<std::ptrdiff_t>(layout.length());
+  const auto first = std::mismatch(proposal.tokens, proposal.tokens + n, old).first - proposal.tokens;
+  // The last position is always computed, so that an unchanged proposal has a residual too.
+  return {.tokens = proposal.tokens,
+          .length = layout.length(),
+          .start = static_cast<std::size_t>(std::min(first, n - 1)),
+          .cache = slot(proposal.slot),
+          .cached_tokens = old};
+}
+
+void Rescorer::Impl::commit(const Segment& s, std::size_t slot_index) {
+  float* to = slot(slot_index);
+  if (layout.n_full_layers() > 0) {
+    layout.copy(s.fresh, to, s.start);
+  } else {  // one layer: a row depends on its own token alone
+    for (std::size_t j = s.start; j < s.length; ++j)
+      if (!s.unchanged(j)) std::copy_n(layout.last_input(s.fresh, j), model.config().d_model, layout.last_input(to, j));
+    std::copy_n(layout.last_residual(s.fresh), model.config().d_model, layout.last_residual(to));
+  }
+  std::copy_n(s.tokens + s.start, s.n_rows(), slot_tokens(slot_index) + s.start);
+}
+
+void Rescorer::propose(std::span<const Proposal> proposals, const Decide& decide) {
+  Impl& m = *impl_;
+  const std::size_t group = group_size(m.model.config()), d = m.model.config().d_model;
+  m.pool.for_each_block((proposals.size() + group - 1) / group, [&](std::size_t block, std::size_t w) {
+    Impl::Worker& worker = *m.workers[w];
+    const std::size_t first = block * group, n = std::min(group, proposals.size() - first);
+    for (std::size_t i = 0; i < n; ++i) worker.segments[i] = m.segment_of(proposals[first + i]);
+    const Rows resid{worker.resid.data(), d};
+    worker.pass.run({worker.segments.data(), n}, nullptr, resid);
+    decide(first, n, resid, {worker.accept.data(), n}, w);
+    for (std::size_t i = 0; i < n; ++i)
+      if (worker.accept[i]) m.commit(worker.segments[i], proposals[first + i].slot);
+  });
+}
+
+void Rescorer::copy_slot(std::size_t from, std::size_t to) {
+  if (from == to) return;
+  impl_->layout.copy(impl_->slot(from), impl_->slot(to), 0);
+  std::copy_n(impl_->slot_tokens(from), impl_->layout.length(), impl_->slot_tokens(to));
+}
+
+std::span<const TokenId> Rescorer::tokens(std::size_t slot) const {
+  return {impl_->slot_tokens(slot), impl_->layout.length()};
+}
+
+std::size_t Rescorer::bytes() const { return impl_->slots.size() * sizeof(float); }
+
+}  // namespace deeptail

@@ -1,0 +1,85 @@
+// What is kept of one sequence so that a changed copy of it can be scored without starting over.
+#pragma once
+
+#include "deeptail/model.h"
+
+namespace deeptail {
+
+// One slot is one array of floats:
+//   first full block:  rows [length][3 d_attn]   queries, keys, values   (first-layer rows depend on their own token only)
+//   other full blocks: rows [length][2 d_attn]   keys, values
+//   last block:        rows [length][d_model]    ln1 of its input
+//   last block:        [d_model]                 its input at the last position
+// Full blocks are all but the last; without `keep_keys` their rows are left out (a plain forward pass needs none).
+class SlotLayout {
+ public:
+  SlotLayout(const ModelConfig& config, std::size_t length, bool keep_keys)
+      : length_(length), d_attn_(config.d_attn()), d_model_(config.d_model), keep_keys_(keep_keys) {
+    std::size_t offset = 0;
+    for (std::size_t layer = 0; layer + 1 < config.n_layers; ++layer) {
+      offsets_.push_back(offset);
+      if (keep_keys) offset += length * width(layer);
+    }
+    last_ = offset;
+    residual_ = last_ + length * d_model_;
+    size_ = round_up(residual_ + d_model_, kPanel);
+  }
+
+  bool keep_keys() const { return keep_keys_; }
+  std::size_t length() const { return length_; }
+  std::size_t size() const { return size_; }
+  std::size_t n_full_layers() const { return offsets_.size(); }
+  std::size_t width(std::size_t layer) const { return (layer == 0 ? 3 : 2) * d_attn_; }
+
+  template <class T>  // float or const float
+  T* row(T* slot, std::size_t layer, std::size_t position) const {
+    return slot + offsets_[layer] + position * width(layer);
+  }
+  template <class T>
+  T* keys(T* slot, std::size_t layer, std::size_t position) const {
+    return row(slot, layer, position) + (layer == 0 ? d_attn_ : 0);
+  }
+  template <class T>
+  T* last_input(T* slot, std::size_t position) const {
+    return slot + last_ + position * d_model_;
+  }
+  template <class T>
+  T* last_residual(T* slot) const {
+    return slot + residual_;
+  }
+
+  // Copies positions [first, length) of every part.
+  void copy(const float* from, float* to, std::size_t first) const {
+    const auto copy_rows = [&](std::size_t offset, std::size_t row_width) {
+      std::copy_n(from + offset + first * row_width, (length_ - first) * row_width, to + offset + first * row_width);
+    };
+    if (keep_keys_)
+      for (std::size_t layer = 0; layer < n_full_layers(); ++layer) copy_rows(offsets_[layer], width(layer));
+    copy_rows(last_, d_model_);
+    std::copy_n(last_residual(from), d_model_, last_residual(to));
+  }
+
+ private:
+  std::size_t length_, d_attn_, d_model_;
+  bool keep_keys_;
+  std::vector<std::size_t> offsets_;
+  std::size_t last_ = 0, residual_ = 0, size_ = 0;
+};
+
+// The positions [start, length) of one sequence, which a pass computes; earlier ones come from `cache`.
+struct Segment {
+  const TokenId* tokens = nullptr;  // [length]
+  std::size_t length = 0;
+  std::size_t start = 0;
+  const float* cache = nullptr;            // slot of the unchanged sequence, or null when start == 0
+  const TokenId* cached_tokens = nullptr;  // its tokens: an equal token keeps its first-layer row
+  float* fresh = nullptr;                  // slot that receives what is computed
+  std::size_t first_row = 0;               // in the batch of rows
+
+  std::size_t n_rows() const { return length - start; }
+  bool unchanged(std::size_t position) const {
+    return cached_tokens != nullptr && cached_tokens[position] == tokens[position];
+  }
+};
+
+}  // namespace deeptail

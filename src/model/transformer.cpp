@@ -1,0 +1,62 @@
+// Finding and loading a model.
+#include <algorithm>
+#include <filesystem>
+
+#include "core/data_places.h"
+#include "model/weights.h"
+
+namespace deeptail {
+
+namespace fs = std::filesystem;
+
+Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap& tensors, const std::string& where) {
+  Transformer model;
+  model.config_ = config;
+  model.weights_ = std::make_shared<const Weights>(make_weights(config, tensors, where));
+  return model;
+}
+
+Transformer Transformer::load(const std::string& folder) {
+  const MappedFile config((fs::path(folder) / "config.json").string());
+  ModelConfig parsed = parse_config(config.text(), config.path());
+  if (parsed.model_name.empty()) parsed.model_name = fs::path(folder).lexically_normal().filename().string();
+  return from_tensors(parsed, read_tensors(folder), folder);
+}
+
+namespace {
+
+bool is_model(const fs::path& folder) {
+  std::error_code error;
+  return fs::is_regular_file(folder / "config.json", error);
+}
+
+}  // namespace
+
+std::string find_model(const std::string& name_or_path) {
+  std::error_code error;
+  if (fs::is_directory(name_or_path, error)) return name_or_path;
+  std::vector<std::string> tried;
+  for (const fs::path& place : data_places("models")) {
+    if (is_model(place / name_or_path)) return (place / name_or_path).string();
+    tried.push_back(place.string());
+  }
+  throw InputError("model {}: no such folder, and no model of that name in {}; `deeptail model list` shows what there is",
+                   name_or_path, fmt::join(tried, ", "));
+}
+
+std::vector<std::string> list_models() {
+  std::vector<std::string> found;
+  std::vector<fs::path> seen;
+  std::error_code error;
+  for (const fs::path& place : data_places("models"))
+    for (const auto& entry : fs::directory_iterator(place, error)) {
+      const fs::path real = fs::weakly_canonical(entry.path(), error);
+      if (!is_model(entry.path()) || std::find(seen.begin(), seen.end(), real) != seen.end()) continue;
+      seen.push_back(real);
+      found.push_back(entry.path().lexically_normal().string());
+    }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace deeptail

@@ -1,0 +1,63 @@
+#include "tensors/sharded.h"
+
+#include <filesystem>
+#include <set>
+
+#include "core/json.h"
+#include "tensors/safetensors.h"
+#include "tensors/sniff.h"
+
+namespace deeptail {
+
+namespace {
+
+using ShardNames = std::map<std::string, std::set<std::string>>;  // shard file -> the tensors it must hold
+
+// The index must not lead outside its folder.
+bool is_plain_file_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\\\0", 3)) == name.npos;
+}
+
+ShardNames read_index(std::string_view text, const std::string& path) {
+  const Json index = parse_json(text, path);
+  const auto weight_map = index.find("weight_map");
+  if (!index.is_object() || weight_map == index.end() || !weight_map->is_object())
+    throw InputError("{}: expected {{\"weight_map\": {{tensor: shard file}}}}", path);
+  ShardNames shards;
+  for (const auto& [tensor, shard] : weight_map->items()) {
+    if (!shard.is_string() || !is_plain_file_name(shard.get_ref<const std::string&>()))
+      throw InputError("{}: tensor '{}': expected the name of a file next to the index, found '{}'", path,
+                       printable(tensor),
+                       shard.is_string() ? printable(shard.get<std::string>()) : shard.type_name());
+    shards[shard.get<std::string>()].insert(tensor);
+  }
+  return shards;
+}
+
+}  // namespace
+
+TensorMap read_sharded(std::string_view index, const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  TensorMap all;
+  for (const auto& [shard, names] : read_index(index, path)) {
+    const auto file = std::make_shared<const MappedFile>((folder / shard).string());
+    if (const Format format = sniff(*file); format != Format::kSafetensors)
+      throw InputError("{}: expected a safetensors shard, as {} says, found {}", file->path(), path,
+                       name_of(format));
+    for (auto& [name, tensor] : parse_safetensors(file->bytes(), file->path())) {
+      if (!names.contains(name))
+        throw InputError("{}: holds tensor '{}', which {} does not list for it", file->path(),
+                         printable(name), path);
+      tensor.file = file;
+      all.emplace(name, std::move(tensor));
+    }
+    for (const std::string& name : names)
+      if (!all.contains(name))
+        throw InputError("{}: tensor '{}' is missing, though {} lists it there", file->path(),
+                         printable(name), path);
+  }
+  return all;
+}
+
+}  // namespace deeptail

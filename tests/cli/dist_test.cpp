@@ -1,0 +1,64 @@
+// deeptail dist, run as a user runs it.
+#include <sstream>
+
+#include "cli/run_binary.h"
+
+namespace deeptail {
+namespace {
+
+using DistCommand = CliTest;
+
+TEST_F(DistCommand, SampleKeepsTheContract) {
+  const Outcome plain = run("dist sample hex --count 5 --seed 1");
+  EXPECT_EQ(plain.code, 0) << plain.err;
+  const auto golden =
+      nlohmann::json::parse(read(std::string(DEEPTAIL_TEST_DATA) + "/inputs/golden_samples.json"));
+  std::istringstream lines(plain.out);
+  std::size_t n = 0;
+  for (const auto& c : golden) {
+    if (c.at("dist") != "hex" || c.at("seed") != 1) continue;
+    std::string expected, line;
+    for (const auto& id : c.at("tokens")) expected += (expected.empty() ? "" : " ") + id.dump();
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_EQ(line, expected);
+    ++n;
+  }
+  EXPECT_EQ(n, 5u);
+  const Outcome json = run("dist sample hex --count 1 --first 3 --json");
+  EXPECT_EQ(nlohmann::json::parse(json.out),
+            golden.at(27).at("tokens"));  // hex is the fifth of eight, six cases each
+}
+
+TEST_F(DistCommand, ListAndShow) {
+  const Outcome list = run("dist list");
+  EXPECT_EQ(list.code, 0);
+  for (const char* name : {"hex", "camel", "colon", "if", "caps", "english", "spanish", "icl"})
+    EXPECT_NE(list.out.find(name), std::string::npos) << name;
+  const Outcome show = run("dist show caps");
+  EXPECT_EQ(show.code, 0);
+  EXPECT_NE(show.out.find("table he_she: 2 tokens, 0.69 nats, positions 1"), std::string::npos) << show.out;
+  EXPECT_NE(show.out.find("\"She\""), std::string::npos) << show.out;
+  const auto shown = json("dist show icl");
+  EXPECT_EQ(shown.at("length"), 30);
+  EXPECT_EQ(shown.at("tables").size(), 19u);
+}
+
+TEST_F(DistCommand, UsersOwnFileAndItsMistakes) {
+  const std::string good =
+      R"({"format":"deeptail-distribution-1","name":"mine","d_vocab":9,"positions":["a"],"tables":{"a":{"ids":[4],"probabilities":[1]}}})";
+  const std::string file = write("mine.json", good);
+  EXPECT_EQ(run("dist sample '" + file + "' --count 2").out, "4\n4\n");
+  EXPECT_EQ(run("dist show '" + file + "'").code, 0);
+  std::string bad = good;
+  bad.replace(bad.find("[1]"), 3, "[0.9]");
+  refused("dist show '" + write("bad.json", bad) + "'",
+          "bad.json: table \"a\" (position 0): the probabilities sum to 0.9: expected 1 within 1e-06");
+  refused("dist show nonsense", "distribution nonsense: none of that name in");
+  refused("dist show no/such.json", "cannot open");
+  refused("dist sample hex --count many", "--count: expected a whole number from 1 to 2^62");
+  refused("dist sample hex --count 2^80", "--count");
+  refused("dist", "subcommand");
+}
+
+}  // namespace
+}  // namespace deeptail

@@ -1,0 +1,66 @@
+// deeptail estimate, run as a user runs it.
+#include <cmath>
+
+#include "cli/run_binary.h"
+
+namespace deeptail {
+namespace {
+
+class EstimateCommand : public CliTest {
+ protected:
+  // A target may hold quotes and spaces: it goes through the shell in single quotes.
+  static std::string estimate(const std::string& target, const std::string& rest = "--budget 500") {
+    return "estimate --model dt-1l --dist hex --target '" + target + "' " + rest;
+  }
+  nlohmann::json target_of(const std::string& target) const { return json(estimate(target)).at("target"); }
+};
+
+TEST_F(EstimateCommand, McKeepsTheContract) {
+  const auto e = json(estimate("69", "--method mc --budget 2^12 --seed 5"));
+  const double p = e.at("p").get<double>();
+  EXPECT_NEAR(p, 0.204, 0.03);  // 5 standard deviations
+  EXPECT_NEAR(e.at("log10_p").get<double>(), std::log10(p), 1e-12);
+  EXPECT_LT(e.at("ci95").at(0).get<double>(), p);
+  EXPECT_GT(e.at("ci95").at(1).get<double>(), p);
+  EXPECT_EQ(e.at("status"), "ok");
+  EXPECT_EQ(e.at("guarantee"), "unbiased");
+  EXPECT_EQ(e.at("method"), "mc");
+  EXPECT_EQ(e.at("model"), "dt-1l");
+  EXPECT_EQ(e.at("dist"), "hex");
+  EXPECT_EQ(e.at("seed"), 5);
+  EXPECT_EQ(e.at("cost").at("forward"), 4096);
+  EXPECT_EQ(e.at("triggers").size(), 3u);
+  EXPECT_TRUE(e.at("triggers").at(0).at("text").get<std::string>().starts_with("<|BOS|>"));
+}
+
+TEST_F(EstimateCommand, NeverSeenHasAnUpperBound) {
+  const auto e = json(estimate("3000"));
+  EXPECT_EQ(e.at("p"), 0.0);
+  EXPECT_EQ(e.at("ci95").at(0), 0.0);
+  EXPECT_GT(e.at("ci95").at(1).get<double>(), 0.007);
+  EXPECT_EQ(e.at("status"), "not_reached_upper_bound");
+  EXPECT_NE(run(estimate("3000")).out.find("p < 0.00735"), std::string::npos);
+}
+
+TEST_F(EstimateCommand, TargetsByIdAndByToken) {
+  using Ids = std::vector<int>;
+  EXPECT_EQ(target_of("293"), Ids{293});
+  EXPECT_EQ(target_of(" the"), Ids{293});
+  EXPECT_EQ(target_of(","), Ids{12});
+  EXPECT_EQ(target_of("7"), Ids{7});
+  EXPECT_EQ(target_of("\"7\""), Ids{23});
+  EXPECT_EQ(target_of("69, the,\",\""), (Ids{12, 69, 293}));
+  refused(estimate("5000"), "5000");
+  refused(estimate(" thexx"),
+          "is not a token id and not one token of this model: it is 3 tokens: ids 293, 88, 88");
+  refused(estimate("1,"), "it is empty");
+}
+
+TEST_F(EstimateCommand, BadFlags) {
+  refused(estimate("69", "--method qld"), "method qld is not implemented in this version; available: mc");
+  refused(estimate("69", "--budget 0"), "--budget");
+  refused("estimate --model dt-1l --dist hex", "--target is required");
+}
+
+}  // namespace
+}  // namespace deeptail

@@ -1,0 +1,137 @@
+// deeptail truth, run as a user runs it, also when it is killed.
+#include <fcntl.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "cli/run_binary.h"
+
+namespace deeptail {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TruthCommand : public CliTest {
+ protected:
+  std::string count(const std::string& name, const std::string& rest) const {
+    return "truth --model dt-1l --dist caps --out '" + path(name) + "' " + rest;
+  }
+
+  // Starts counting, sends the signal once a partial file is there, and waits. The exit code, or minus the
+  // signal.
+  int count_and_signal(const std::string& name, const std::string& samples, int signal) const {
+    const std::string out = path(name);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const int null = ::open("/dev/null", O_WRONLY);
+      ::dup2(null, 1), ::dup2(null, 2);
+      if (::chdir(DEEPTAIL_SOURCE) != 0) ::_exit(99);
+      ::execl(DEEPTAIL_BINARY, DEEPTAIL_BINARY, "truth", "--model", "dt-1l", "--dist", "caps", "--samples",
+              samples.c_str(), "--out", out.c_str(), nullptr);
+      ::_exit(99);
+    }
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto waiting = [&] { return signal == SIGKILL ? !fs::exists(out + ".partial") : false; };
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    while (waiting() && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ::kill(child, signal);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  nlohmann::json counts_of(const std::string& name) const { return json("truth show '" + path(name) + "'"); }
+};
+
+TEST_F(TruthCommand, ShowKeepsTheContract) {
+  const auto shown = json("truth show truth/dt-1l-hex.json");
+  EXPECT_EQ(shown.size(), 2u);
+  EXPECT_EQ(shown.at("samples"), 268435456);
+  EXPECT_EQ(shown.at("counts").at("69"), 54762495);
+  const Outcome text = run("truth show truth/dt-1l-hex.json");
+  EXPECT_NE(text.out.find("1e-07 to 1e-06"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("\"e\""), std::string::npos) << text.out;
+}
+
+TEST_F(TruthCommand, CountsMergesAndCompares) {
+  ASSERT_EQ(run(count("all.json", "--samples 3000 --quiet")).code, 0);
+  ASSERT_EQ(run(count("a.json", "--samples 1e3 --quiet")).code, 0);
+  ASSERT_EQ(run(count("b.json", "--samples 2000 --first 1000 --quiet")).code, 0);
+  const std::string merge =
+      "truth merge '" + path("a.json") + "' '" + path("b.json") + "' --out '" + path("c.json") + "'";
+  ASSERT_EQ(run(merge).code, 0);
+  EXPECT_EQ(read(path("c.json")), read(path("all.json")));
+  refused("truth merge '" + path("a.json") + "' '" + path("all.json") + "' --out '" + path("d.json") + "'",
+          "overlaps");
+  refused("truth merge '" + path("a.json") + "' truth/dt-1l-hex.json --out '" + path("d.json") + "'",
+          "different distributions");
+  EXPECT_FALSE(fs::exists(path("d.json")));
+
+  const auto compared = json("truth compare '" + path("all.json") + "' truth/dt-1l-caps.json");
+  EXPECT_LT(compared.at("max_z").get<double>(), 5.0);
+  EXPECT_GT(compared.at("p_value").get<double>(), 1e-4);
+  EXPECT_GT(compared.at("unseen").size(), 100u);
+  EXPECT_NE(
+      run("truth compare '" + path("all.json") + "' truth/dt-1l-caps.json").out.find("never in the first"),
+      std::string::npos);
+}
+
+TEST_F(TruthCommand, FinishedIsLeftAloneAndOthersAreRefused) {
+  ASSERT_EQ(run(count("t.json", "--samples 2^9 --quiet")).code, 0);
+  const Outcome again = run(count("t.json", "--samples 2^9 --quiet"));
+  EXPECT_EQ(again.code, 0);
+  EXPECT_NE(again.out.find("already counted"), std::string::npos);
+  refused(count("t.json", "--samples 2^10"), "holds another count");
+  refused(count("t.json", "--samples 2^9 --seed 2"), "holds another count");
+}
+
+TEST_F(TruthCommand, BudgetOfSecondsLeavesAPartialFile) {
+  const Outcome outcome = run(count("t.json", "--samples 2^40 --seconds 0.5 --quiet"));
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+  EXPECT_NE(outcome.err.find("the same command continues"), std::string::npos);
+  EXPECT_GT(counts_of("t.json.partial").at("samples"), 0);
+  EXPECT_FALSE(fs::exists(path("t.json")));
+}
+
+TEST_F(TruthCommand, InterruptSavesAndExitsWith3) {
+  EXPECT_EQ(count_and_signal("t.json", "2^40", SIGINT), 3);
+  const auto first = counts_of("t.json.partial").at("samples").get<std::uint64_t>();
+  EXPECT_EQ(count_and_signal("t.json", "2^40", SIGTERM), 3);
+  EXPECT_GT(counts_of("t.json.partial").at("samples").get<std::uint64_t>(), first);
+}
+
+// Killed without warning once progress has been saved: the rest is counted, and nothing twice.
+TEST_F(TruthCommand, KilledAndContinuedGivesTheSameCounts) {
+  ASSERT_EQ(count_and_signal("t.json", "2^40", SIGKILL), -SIGKILL);
+  ASSERT_TRUE(fs::exists(path("t.json.partial")));
+  const auto saved = counts_of("t.json.partial").at("samples").get<std::uint64_t>();
+  const std::string samples = std::to_string(saved + 5000);
+  const Outcome rest = run(count("t.json", "--samples " + samples));
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  EXPECT_NE(rest.err.find("continuing after " + std::to_string(saved) + " inputs"), std::string::npos)
+      << rest.err;
+  ASSERT_EQ(run(count("undisturbed.json", "--quiet --samples " + samples)).code, 0);
+  EXPECT_EQ(read(path("t.json")), read(path("undisturbed.json")));
+  EXPECT_FALSE(fs::exists(path("t.json.partial")));
+}
+
+TEST_F(TruthCommand, BadFlagsAndFiles) {
+  refused("truth --model dt-1l --dist caps --samples 10", "--out is required");
+  refused(count("t.json", "--samples ten"), "--samples: expected a whole number");
+  refused("truth --model nowhere --dist caps --samples 10 --out x", "model nowhere");
+  refused("truth --model dt-1l --dist nowhere --samples 10 --out x", "distribution nowhere");
+  refused("truth --model '" + std::string(DEEPTAIL_TEST_DATA) +
+              "/model/rand-1l-64' --dist hex --samples 10 --out x",
+          "but model rand-1l-64");
+  refused("truth --model dt-1l --dist caps --samples 10 --out '" + path("no/such/file") + "' --quiet",
+          "cannot create");
+  refused("truth show '" + write("bad.json", "{}") + "'", "bad.json: key \"format\" is missing");
+  refused("truth import '" + std::string(DEEPTAIL_TEST_DATA) +
+              "/tensors/torch-2/single_int64.pt' --model-name m --dist-name d --out x",
+          "token id 0 has the count -1");
+}
+
+}  // namespace
+}  // namespace deeptail

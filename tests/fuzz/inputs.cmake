@@ -1,0 +1,3 @@
+# Fuzz targets of src/inputs and src/bench.
+deeptail_fuzz(distribution USES deeptail_inputs)
+deeptail_fuzz(truth_file USES deeptail_bench)

@@ -1,0 +1,1 @@
+deeptail_fuzz(tokenizer USES deeptail_text)

@@ -1,0 +1,33 @@
+// A quick look at what tests/statistical/truth_agreement checks in full: the shipped counts, made by PyTorch.
+#include <gtest/gtest.h>
+
+#include "deeptail/bench.h"
+#include "estimators/subject.h"
+
+namespace deeptail {
+namespace {
+
+// False-alarm rate: 1e-4 for each chi-square, 6e-7 for each of about 40 tokens.
+TEST(Agreement, CountsOfPyTorch) {
+  ThreadPool pool;
+  for (const std::string name : {"hex", "caps"}) {
+    const Distribution dist = shipped(name);
+    const Truth shipped_truth = read_truth(fmt::format("{}/truth/dt-1l-{}.json", DEEPTAIL_SOURCE, name));
+    Truth counted{.model = "dt-1l",
+                  .dist = name,
+                  .model_sha256 = shipped_truth.model_sha256,
+                  .dist_sha256 = dist.sha256,
+                  .ranges = {{"deeptail", 1, 0, 1 << 14}}};
+    EXPECT_EQ(dist.sha256, shipped_truth.dist_sha256);
+    EXPECT_EQ(weights_sha256(fmt::format("{}/models/dt-1l", DEEPTAIL_SOURCE)), shipped_truth.model_sha256);
+    InputRunner runner(dt_1l(), dist, 1, pool);
+    for (const TokenId token : runner.run(0, 1 << 14)) ++counted.counts[token];
+    const TruthComparison c = compare_truth(counted, shipped_truth);
+    EXPECT_GT(c.n_tokens, 15u);
+    EXPECT_LT(c.max_z, 5.0) << name << " token " << c.max_z_token;
+    EXPECT_GT(c.p_value, 1e-4) << name;
+  }
+}
+
+}  // namespace
+}  // namespace deeptail

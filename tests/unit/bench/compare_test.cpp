@@ -1,0 +1,48 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "deeptail/bench.h"
+
+namespace deeptail {
+namespace {
+
+Truth counts_of(std::uint64_t seed, std::map<TokenId, std::uint64_t> counts) {
+  std::uint64_t samples = 0;
+  for (const auto& [token, count] : counts) samples += count;
+  return {.model = "m", .dist = "d", .ranges = {{"x", seed, 0, samples}}, .counts = std::move(counts)};
+}
+
+// Two cells: chi-square with one degree of freedom is the square of the difference in standard deviations.
+TEST(CompareTruth, TwoTokensByHand) {
+  const TruthComparison c =
+      compare_truth(counts_of(1, {{1, 400}, {2, 600}}), counts_of(2, {{1, 900}, {2, 1100}}));
+  const double pooled = 1300.0 / 3000.0;
+  const double z = std::abs(0.4 - 0.45) / std::sqrt(pooled * (1 - pooled) * (1 / 1000.0 + 1 / 2000.0));
+  EXPECT_EQ(c.n_tokens, 2u);
+  EXPECT_NEAR(c.max_z, z, 1e-12);
+  EXPECT_EQ(c.degrees, 1u);
+  EXPECT_NEAR(c.chi_square, z * z, 1e-9);
+  EXPECT_NEAR(c.p_value, std::erfc(z / std::sqrt(2.0)), 1e-12);
+}
+
+TEST(CompareTruth, RareTokensAreTakenTogether) {
+  const TruthComparison c = compare_truth(counts_of(1, {{1, 9900}, {2, 60}, {3, 40}}),
+                                          counts_of(2, {{1, 9900}, {2, 60}, {4, 30}, {5, 10}}));
+  EXPECT_EQ(c.n_tokens, 2u);
+  EXPECT_EQ(c.degrees, 2u);  // 1, 2, and the rest
+  EXPECT_EQ(c.chi_square, 0.0);
+  EXPECT_EQ(c.p_value, 1.0);
+  EXPECT_EQ(c.unseen, (std::vector<TokenId>{4, 5}));
+}
+
+TEST(CompareTruth, RefusesSharedInputsAndOtherSubjects) {
+  const Truth a = counts_of(1, {{1, 100}});
+  EXPECT_THROW(compare_truth(a, a), InputError);
+  Truth other = counts_of(2, {{1, 100}});
+  other.dist = "e";
+  EXPECT_THROW(compare_truth(a, other), InputError);
+}
+
+}  // namespace
+}  // namespace deeptail

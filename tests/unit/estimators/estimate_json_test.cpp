@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "deeptail/estimators.h"
+
+namespace deeptail {
+namespace {
+
+TEST(EstimateJson, FieldsAndTheirOrder) {
+  Estimate e{.method = "mc", .target = {3, 7}};
+  e.log_p = std::log(1e-4), e.log_low = std::log(5e-5), e.log_high = std::log(2e-4);
+  e.seed = 9;
+  e.cost = {.forward = 100, .flops = 1e9, .seconds = 0.5};
+  e.levels = {{.level = -1.0, .survive_fraction = 0.2, .acceptance = 0.3}};
+  e.warnings = {"careful"};
+  e.triggers = {{.sample = 4, .tokens = {0, 1}, .text = "ab\xff"}};
+  e.provenance = {.model = "m", .dist = "d", .model_sha256 = "x", .dist_sha256 = "y"};
+  const auto json = nlohmann::ordered_json::parse(to_json(e));
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"p", "log10_p", "ci95", "status", "guarantee", "method", "model",
+                                            "dist", "target", "seed", "cost", "levels", "warnings",
+                                            "triggers", "provenance"}));
+  EXPECT_NEAR(json.at("p").get<double>(), 1e-4, 1e-18);
+  EXPECT_NEAR(json.at("log10_p").get<double>(), -4.0, 1e-12);
+  EXPECT_NEAR(json.at("ci95").at(1).get<double>(), 2e-4, 1e-18);
+  EXPECT_EQ(json.at("status"), "ok");
+  EXPECT_EQ(json.at("guarantee"), "unbiased");
+  EXPECT_EQ(json.at("target"), (std::vector<int>{3, 7}));
+  EXPECT_EQ(json.at("cost").at("forward"), 100);
+  EXPECT_EQ(json.at("cost").size(), 5u);
+  EXPECT_EQ(json.at("triggers").at(0).at("tokens"), (std::vector<int>{0, 1}));
+}
+
+TEST(EstimateJson, ZeroComesWithAnUpperBound) {
+  constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+  const Estimate e{.log_p = kMinusInfinity,
+                   .log_low = kMinusInfinity,
+                   .log_high = std::log(1e-5),
+                   .status = Status::kNotReachedUpperBound};
+  const auto json = nlohmann::json::parse(to_json(e));
+  EXPECT_EQ(json.at("p"), 0.0);
+  EXPECT_EQ(json.at("log10_p"), "-inf");
+  EXPECT_EQ(json.at("ci95").at(0), 0.0);
+  EXPECT_NEAR(json.at("ci95").at(1).get<double>(), 1e-5, 1e-18);
+  EXPECT_EQ(json.at("status"), "not_reached_upper_bound");
+}
+
+}  // namespace
+}  // namespace deeptail

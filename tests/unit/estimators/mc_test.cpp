@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/sha256.h"
+#include "subject.h"
+
+namespace deeptail {
+namespace {
+
+TEST(Mc, CountsHitsAndKeepsTriggers) {
+  const Distribution dist = shipped("hex");
+  ThreadPool pool(2);
+  const Target target({69, 67}, dt_1l().config());
+  const Estimate e = mc(dt_1l(), dist, target, {.budget = 2000, .seed = 3}, pool);
+
+  InputRunner runner(dt_1l(), dist, 3, pool);
+  const auto said = runner.run(0, 2000);
+  const auto hits = std::count_if(said.begin(), said.end(), [](TokenId t) { return t == 69 || t == 67; });
+  const Interval interval = clopper_pearson(static_cast<std::uint64_t>(hits), 2000);
+  EXPECT_NEAR(std::exp(e.log_p), static_cast<double>(hits) / 2000.0, 1e-15);
+  EXPECT_NEAR(std::exp(e.log_low), interval.low, 1e-15);
+  EXPECT_NEAR(std::exp(e.log_high), interval.high, 1e-15);
+  EXPECT_EQ(e.status, Status::kOk);
+  EXPECT_EQ(e.guarantee, Guarantee::kUnbiased);
+  EXPECT_EQ(e.cost.forward, 2000u);
+  EXPECT_EQ(e.cost.flops, 2000.0 * forward_flops(dt_1l().config(), dist.length()));
+  ASSERT_EQ(e.triggers.size(), 3u);
+  for (const Trigger& t : e.triggers) {
+    EXPECT_TRUE(said[t.sample] == 69 || said[t.sample] == 67);
+    const auto input = runner.input(t.sample);
+    EXPECT_EQ(t.tokens, std::vector<TokenId>(input.begin(), input.end()));
+  }
+}
+
+TEST(Mc, NeverSeenHasAnUpperBound) {
+  ThreadPool pool(2);
+  const Estimate e = mc(dt_1l(), shipped("hex"), Target({3000}, dt_1l().config()), {.budget = 500}, pool);
+  EXPECT_EQ(e.log_p, -INFINITY);
+  EXPECT_EQ(e.log_low, -INFINITY);
+  EXPECT_NEAR(std::exp(e.log_high), -std::expm1(std::log(0.025) / 500), 1e-15);
+  EXPECT_EQ(e.status, Status::kNotReachedUpperBound);
+  EXPECT_TRUE(e.triggers.empty());
+}
+
+TEST(Mc, StopsWhenToldAndSaysSo) {
+  ThreadPool pool(2);
+  const Estimate e = mc(dt_1l(), shipped("hex"), Target({69}, dt_1l().config()), {.budget = 1 << 20}, pool,
+                        [](std::uint64_t) { return false; });
+  EXPECT_LT(e.cost.forward, 1u << 20);
+  ASSERT_EQ(e.warnings.size(), 1u);
+  EXPECT_NE(e.warnings[0].find("ended after"), std::string::npos);
+  EXPECT_THROW(McConfig{.budget = 0}.validate(), InputError);
+}
+
+TEST(Provenance, HashOfTheWeightFile) {
+  const std::string folder = fmt::format("{}/models/dt-1l", DEEPTAIL_SOURCE);
+  EXPECT_EQ(weights_sha256(folder), sha256_of_file(folder + "/model.safetensors"));
+}
+
+// One layer, by hand: QKV and output 4 d^2, MLP 2 * d * d_mlp, a multiply and an add each.
+TEST(Flops, OneLayerByHand) {
+  const ModelConfig c{.model_name = "",
+                      .n_layers = 1,
+                      .d_model = 4,
+                      .n_heads = 2,
+                      .d_head = 2,
+                      .d_mlp = 16,
+                      .n_ctx = 8,
+                      .d_vocab = 10,
+                      .tokenizer_file = ""};
+  const double projections = 2 * 3 * (4 * 16 + 2 * 64);
+  const double attention = 2 * 2 * (1 + 2 + 3) * 4;  // scores and sums: positions 1 + 2 + 3, d_attn 4
+  EXPECT_EQ(forward_flops(c, 3), projections + attention + 2 * 4 * 10);
+}
+
+}  // namespace
+}  // namespace deeptail

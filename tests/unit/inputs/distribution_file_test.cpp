@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include "core/json.h"
+#include "core/sha256.h"
+#include "zoo.h"
+
+namespace deeptail {
+namespace {
+
+Json good() {
+  return Json::parse(R"({"format": "deeptail-distribution-1", "name": "d", "d_vocab": 10,
+    "tables": {"a": {"ids": [0], "probabilities": [1.0]}, "b": {"ids": [3, 1], "probabilities": [0.5, 0.5]}},
+    "positions": ["a", "b", "b"]})");
+}
+
+std::string refusal(const Json& json) {
+  try {
+    parse_distribution(json.dump(), "d.json");
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+// The refusal after one change; `pointer` names the place.
+std::string after(const char* pointer, const Json& value) {
+  Json json = good();
+  json[Json::json_pointer(pointer)] = value;
+  return refusal(json);
+}
+
+TEST(DistributionFile, Reads) {
+  const std::string text = good().dump();
+  const Distribution dist = parse_distribution(text, "d.json");
+  EXPECT_EQ(dist.name, "d");
+  EXPECT_EQ(dist.length(), 3u);
+  EXPECT_EQ(dist.d_vocab, 10u);
+  EXPECT_EQ(dist.sha256, sha256_hex(text));
+  EXPECT_EQ(dist.tokenizer_sha256, "");
+  EXPECT_EQ(dist.table(2).ids(), (std::vector<TokenId>{1, 3}));
+}
+
+TEST(DistributionFile, RefusesTablesByPosition) {
+  const std::string b = "d.json: table \"b\" (position 1 and 1 more): ";
+  EXPECT_EQ(after("/tables/b/probabilities/0", -0.5), b + "token id 3 has probability -0.5: expected 0 to 1");
+  EXPECT_EQ(after("/tables/b/probabilities/0", 0.6),
+            b + "the probabilities sum to 1.1: expected 1 within 1e-06");
+  EXPECT_EQ(after("/tables/b/probabilities/0", "x"), b + "probability \"x\": expected a number");
+  EXPECT_EQ(after("/tables/b/probabilities", Json::array({1.0})), b + "2 ids but 1 probabilities");
+  EXPECT_EQ(after("/tables/b/probabilities", 3), b + "key \"probabilities\": expected an array of numbers");
+  EXPECT_EQ(after("/tables/b/ids", Json::array({3, 3})), b + "token id 3 occurs twice");
+  EXPECT_EQ(after("/tables/b/ids/0", 10), b + "token id 10: expected 0 to d_vocab - 1 = 9");
+  EXPECT_EQ(after("/tables/b/ids/0", -1), b + "token id -1: expected 0 to d_vocab - 1 = 9");
+  EXPECT_EQ(after("/tables/b/ids/0", 1.5), b + "token id 1.5: expected 0 to d_vocab - 1 = 9");
+  EXPECT_EQ(after("/tables/b", Json::object()), b + "key \"ids\" is missing");
+  EXPECT_EQ(after("/tables/b", 7), b + "expected an object with \"ids\" and \"probabilities\", found 7");
+  EXPECT_EQ(after("/tables/a", Json::parse(R"({"ids": [], "probabilities": []})")),
+            "d.json: table \"a\" (position 0): the table is empty: expected at least one token");
+}
+
+TEST(DistributionFile, RefusesTheRest) {
+  EXPECT_EQ(after("/positions/2", "c"), "d.json: position 2: there is no table named \"c\"");
+  EXPECT_EQ(after("/positions/2", 1), "d.json: position 2: expected the name of a table, found 1");
+  EXPECT_EQ(after("/positions", Json::array()),
+            "d.json: key \"positions\": expected an array of 1 to 65536 table names");
+  EXPECT_EQ(after("/format", "other"),
+            "d.json: key \"format\": expected \"deeptail-distribution-1\", found \"other\"");
+  EXPECT_EQ(after("/d_vocab", 0),
+            "d.json: key \"d_vocab\": expected a whole number from 1 to 16777216, found 0");
+  EXPECT_EQ(after("/tables", 1), "d.json: key \"tables\": expected an object of named tables");
+  EXPECT_EQ(after("/tokenizer_sha256", "abc"),
+            "d.json: key \"tokenizer_sha256\": expected 64 lower-case hex digits");
+  EXPECT_EQ(after("/name", 5), "d.json: key \"name\": expected text, found 5");
+  EXPECT_EQ(refusal(Json::array()), "d.json: expected a JSON object");
+  for (const char* key : {"format", "name", "d_vocab", "tables", "positions"}) {
+    Json json = good();
+    json.erase(key);
+    EXPECT_EQ(refusal(json), fmt::format("d.json: key \"{}\" is missing", key));
+  }
+}
+
+TEST(DistributionFile, InfinityIsRefused) {
+  std::string text = good().dump();
+  text.replace(text.find("0.5"), 3, "1e999");
+  EXPECT_THROW(parse_distribution(text, "d.json"), InputError);
+}
+
+TEST(DistributionFile, UnknownNameSaysWhereItLooked) {
+  try {
+    load_distribution("nonsense");
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("distribution nonsense: none of that name in"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace deeptail
