@@ -25,7 +25,7 @@ test-sanitizers: deps
 # Slow runs whose answer is a distribution, not a number.
 test-statistical: build
 	cmake --build --preset release
-	ctest --preset release -L statistical
+	ctest --preset release -C statistical -L statistical
 
 bench: deps
 	scripts/install-deps bench
