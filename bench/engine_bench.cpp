@@ -153,7 +153,7 @@ int run_main(char** argv) {
       {"forward_per_s", forward},
       {"max_logit_error", max_error},
       {"gemm_peak_gflops", peak / 1e9},
-      {"forward_fraction_of_peak", forward * forward_flops(model.config(), run.length) / peak},
+      {"forward_gflop", forward_flops(model.config(), run.length) / 1e9},
       {"rescore_per_s", rescored.rate},
       {"accepted", rescored.accepted},
       {"logits_per_proposal", rescored.logits_per_proposal},

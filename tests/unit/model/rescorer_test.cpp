@@ -22,7 +22,7 @@ TEST_P(RescorerTest, EqualsAFullRunToTheBit) {
     EXPECT_EQ(first, residuals_of(fixture.model, {current, length}, pool));
 
     std::mt19937 engine(7);
-    for (int step = 0; step < 12; ++step) {
+    for (int step = 0; step < 5; ++step) {
       std::vector<TokenId> proposed = current;
       for (std::size_t i = 0; i < n; ++i)
         for (std::size_t changes = engine() % 3; changes > 0; --changes)  // none, one or two positions
