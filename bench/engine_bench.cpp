@@ -1,6 +1,8 @@
-// Times the engine on one model and checks its answers first. Called by bench/engine_vs_pytorch, which makes the files.
+// Times the engine on one model and checks its answers first. Called by bench/engine_vs_pytorch, which makes
+// the files.
 //   engine_bench MODEL_DIR TOKENS.npy [n, length] LOGITS.npy [n, d_vocab] THREADS
-// Prints one JSON object: inputs per second of the full forward, re-scored changes per second, GEMM peak, errors.
+// Prints one JSON object: inputs per second of the full forward, re-scored changes per second, GEMM peak,
+// errors.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -34,7 +36,8 @@ struct Run {
 
 // Floating-point operations that the forward pass does for one input, to the logits.
 double forward_flops(const ModelConfig& c, std::size_t length) {
-  const double n = static_cast<double>(length), d = static_cast<double>(c.d_model), a = static_cast<double>(c.d_attn());
+  const double n = static_cast<double>(length), d = static_cast<double>(c.d_model),
+               a = static_cast<double>(c.d_attn());
   const double mlp = 4 * d * static_cast<double>(c.d_mlp);
   const double full = n * (8 * d * a + mlp) + 2 * n * n * a;  // causal scores and sums: half of 4 n^2 a
   const double last = 8 * d * a + mlp + 4 * n * d * static_cast<double>(c.n_heads);
@@ -68,8 +71,8 @@ double forward_rate(const Run& run, const Tensor& expected, double& max_error) {
   return static_cast<double>(run.n()) / best_seconds(5, forward);
 }
 
-// One step: every slot proposes a new token at one random position (never the first) and keeps it if its margin stays
-// above a level that about half of the inputs exceed.
+// One step: every slot proposes a new token at one random position (never the first) and keeps it if its
+// margin stays above a level that about half of the inputs exceed.
 struct RescoreResult {
   double rate, accepted, logits_per_proposal;
   std::size_t wrong_decisions;
@@ -107,7 +110,8 @@ RescoreResult rescore_rate(const Run& run) {
   const auto draw = [&] { return (state = state * 6364136223846793005ull + 1442695040888963407ull) >> 33; };
   const auto step = [&] {
     for (std::size_t i = 0; i < n; ++i) {
-      std::copy_n(rescorer.tokens(i).begin(), run.length, proposed.begin() + static_cast<std::ptrdiff_t>(i * run.length));
+      std::copy_n(rescorer.tokens(i).begin(), run.length,
+                  proposed.begin() + static_cast<std::ptrdiff_t>(i * run.length));
       proposed[i * run.length + 1 + draw() % (run.length - 1)] = static_cast<TokenId>(draw() % c.d_vocab);
       proposals[i] = {i, proposed.data() + i * run.length};
     }
@@ -168,7 +172,8 @@ int run_main(char** argv) {
 }  // namespace deeptail
 
 int main(int argc, char** argv) {
-  if (argc != 5) return std::fputs("usage: engine_bench MODEL_DIR TOKENS.npy LOGITS.npy THREADS\n", stderr), 2;
+  if (argc != 5)
+    return std::fputs("usage: engine_bench MODEL_DIR TOKENS.npy LOGITS.npy THREADS\n", stderr), 2;
   try {
     return deeptail::run_main(argv);
   } catch (const std::exception& e) {

@@ -1,9 +1,10 @@
 // Dense kernels of the transformer on the CPU, all fp32.
 //
-// Every output element is computed by one fixed chain of operations (a sequential fused multiply-add over k, or sixteen
-// fixed lanes added in a fixed tree), whatever the batch, the tile, the thread or the vector width. So a row's result
-// does not depend on its neighbours: a batch of one and a batch of a thousand agree to the bit, on any CPU with FMA.
-// src/compute/reference.h states each chain in scalar code; the tests compare the fast kernels with it, bit by bit.
+// Every output element is computed by one fixed chain of operations (a sequential fused multiply-add over k,
+// or sixteen fixed lanes added in a fixed tree), whatever the batch, the tile, the thread or the vector
+// width. So a row's result does not depend on its neighbours: a batch of one and a batch of a thousand agree
+// to the bit, on any CPU with FMA. src/compute/reference.h states each chain in scalar code; the tests
+// compare the fast kernels with it, bit by bit.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,9 @@ namespace deeptail {
 // Columns are kept in panels of this many; also the number of fixed lanes of a reduction.
 inline constexpr std::size_t kPanel = 16;
 
-constexpr std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+constexpr std::size_t round_up(std::size_t n, std::size_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
 // A weight matrix [k, n] laid out for the product: panels[n / 16][k][16], the last panel padded with zeros.
 class PackedMatrix {
@@ -67,9 +70,12 @@ enum class GemmMode {
 
 // c: [m, w.n()] = a: [m, w.k()] times w.
 void gemm(std::size_t m, ConstRows a, const PackedMatrix& w, Rows c, GemmMode mode = GemmMode::kStore);
-// The same for columns of panels [first, first + count) only; c's column 0 is column 16 * first of the product.
-void gemm_panels(std::size_t m, ConstRows a, const PackedMatrix& w, std::size_t first, std::size_t count, Rows c);
-// A bare panel [k][16] that is not a weight matrix (attention): c: [m, n] = a: [m, k] times panel, n <= 16, no bias.
+// The same for columns of panels [first, first + count) only; c's column 0 is column 16 * first of the
+// product.
+void gemm_panels(std::size_t m, ConstRows a, const PackedMatrix& w, std::size_t first, std::size_t count,
+                 Rows c);
+// A bare panel [k][16] that is not a weight matrix (attention): c: [m, n] = a: [m, k] times panel, n <= 16,
+// no bias.
 void gemm_bare_panel(std::size_t m, ConstRows a, std::size_t k, const float* panel, std::size_t n, Rows c);
 
 // Layer norm of each row: (x - mean) / sqrt(var + eps) * weight + bias.
@@ -80,7 +86,8 @@ struct LayerNorm {
 };
 void layernorm(std::size_t m, ConstRows x, const LayerNorm& ln, Rows out, float* mean_rstd = nullptr);
 // dx += the gradient of the loss w.r.t. x, given dout: [m, d_model].
-void layernorm_backward(std::size_t m, ConstRows x, const float* mean_rstd, const LayerNorm& ln, ConstRows dout, Rows dx);
+void layernorm_backward(std::size_t m, ConstRows x, const float* mean_rstd, const LayerNorm& ln,
+                        ConstRows dout, Rows dx);
 
 // Exact (erf) GELU of n values, and dx = dout * gelu'(x).
 void gelu(std::size_t n, const float* x, float* out);
@@ -88,13 +95,17 @@ void gelu_backward(std::size_t n, const float* x, const float* dout, float* dx);
 
 // In place: row <- softmax(scale * row[0, n)).
 void softmax(std::size_t n, float scale, float* row);
-// In place: dp <- dp turned into the gradient w.r.t. the scores before the softmax: scale * p * (dp - sum(p * dp)).
+// In place: dp <- dp turned into the gradient w.r.t. the scores before the softmax: scale * p * (dp - sum(p *
+// dp)).
 void softmax_backward(std::size_t n, float scale, const float* p, float* dp);
 
-// Attention of one query over gathered rows. rows: n pointers to [d]; out[h, j] = u[h] . rows[j], u: [n_heads, d].
-void row_dots(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows u, Rows out);
+// Attention of one query over gathered rows. rows: n pointers to [d]; out[h, j] = u[h] . rows[j], u:
+// [n_heads, d].
+void row_dots(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows u,
+              Rows out);
 // out[h] = sum over j of p[h, j] * rows[j]; out: [n_heads, d].
-void row_sums(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows p, Rows out);
+void row_sums(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows p,
+              Rows out);
 
 // Largest value and its index; the smallest index wins ties.
 struct Best {

@@ -29,7 +29,8 @@ class InputError : public std::runtime_error {
       : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
 };
 
-// A whole file, read-only, mapped into memory. Throws InputError when it cannot be opened or is not a regular file.
+// A whole file, read-only, mapped into memory. Throws InputError when it cannot be opened or is not a regular
+// file.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);
@@ -47,8 +48,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-// Runs blocks of work on a fixed set of threads. Which thread takes which block is not fixed, so a block's result
-// must depend on the block alone: then the outcome is the same for any number of threads.
+// Runs blocks of work on a fixed set of threads. Which thread takes which block is not fixed, so a block's
+// result must depend on the block alone: then the outcome is the same for any number of threads.
 class ThreadPool {
  public:
   // n_threads 0: one per core.
@@ -59,10 +60,11 @@ class ThreadPool {
 
   std::size_t size() const;
 
-  // Calls body(block, worker) for every block < n_blocks; worker < size() names scratch space that no other call
-  // uses at the same time. Returns when all are done; the first exception of a body is rethrown here.
+  // Calls body(block, worker) for every block < n_blocks; worker < size() names scratch space that no other
+  // call uses at the same time. Returns when all are done; the first exception of a body is rethrown here.
   // Not reentrant: a body must not call for_each_block of the same pool.
-  void for_each_block(std::size_t n_blocks, const std::function<void(std::size_t block, std::size_t worker)>& body);
+  void for_each_block(std::size_t n_blocks,
+                      const std::function<void(std::size_t block, std::size_t worker)>& body);
 
  private:
   struct State;

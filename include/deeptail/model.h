@@ -1,8 +1,8 @@
 // The transformer: pre-LN blocks with causal attention and exact GELU, learned positions, untied unembedding.
 //
-// Sequences in, the residual of the last position out; from it logits, argmax and margins. Only what the last position
-// needs is computed. Results are the same to the bit for any batch, thread count and order, and for a full run and a
-// re-scored one (compute.h says why).
+// Sequences in, the residual of the last position out; from it logits, argmax and margins. Only what the last
+// position needs is computed. Results are the same to the bit for any batch, thread count and order, and for
+// a full run and a re-scored one (compute.h says why).
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,11 @@
 
 namespace deeptail {
 
-
-
 // TransformerLens's words; config.json uses them as keys.
 struct ModelConfig {
   std::string model_name;
   std::size_t n_layers = 0, d_model = 0, n_heads = 0, d_head = 0, d_mlp = 0, n_ctx = 0, d_vocab = 0;
-  float eps = 1e-5f;            // of every layer norm
+  float eps = 1e-5f;           // of every layer norm
   std::string tokenizer_file;  // relative to the model's folder; "" for none
 
   std::size_t d_attn() const { return n_heads * d_head; }
@@ -39,7 +37,8 @@ class Transformer {
  public:
   // A folder with config.json and weights in any form that read_tensors takes.
   static Transformer load(const std::string& folder);
-  static Transformer from_tensors(const ModelConfig& config, const TensorMap& tensors, const std::string& where);
+  static Transformer from_tensors(const ModelConfig& config, const TensorMap& tensors,
+                                  const std::string& where);
 
   const ModelConfig& config() const { return config_; }
   const Weights& weights() const { return *weights_; }
@@ -49,7 +48,8 @@ class Transformer {
   std::shared_ptr<const Weights> weights_;
 };
 
-// The folder of a model given by path or by name (dt-1l): $DEEPTAIL_HOME/models, ./models, and beside the program.
+// The folder of a model given by path or by name (dt-1l): $DEEPTAIL_HOME/models, ./models, and beside the
+// program.
 std::string find_model(const std::string& name_or_path);
 std::vector<std::string> list_models();  // folders found in those places
 
@@ -63,8 +63,9 @@ struct TokenBatch {
 // Throws InputError for a token outside the vocabulary and for a length of 0 or beyond n_ctx.
 void check_tokens(const ModelConfig& config, TokenBatch batch);
 
-// First-layer rows of (position, token), computed once, for the positions and tokens an input distribution can hold.
-// With them the forward pass skips the first layer's norm and projections. The values are those of the forward pass.
+// First-layer rows of (position, token), computed once, for the positions and tokens an input distribution
+// can hold. With them the forward pass skips the first layer's norm and projections. The values are those of
+// the forward pass.
 class FirstLayerTable {
  public:
   // support[position]: the token ids that occur there.
@@ -89,7 +90,8 @@ void final_residuals(const Transformer& model, TokenBatch batch, ThreadPool& poo
 // out: [n, d_vocab].
 void logits(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool, Rows out);
 // The token said; ties go to the smallest id.
-void argmax(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool, std::span<TokenId> out);
+void argmax(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool,
+            std::span<TokenId> out);
 
 // A set of token ids, ascending and distinct.
 class Target {
@@ -103,7 +105,7 @@ class Target {
 };
 
 struct Margin {
-  float value;      // best target logit minus best other logit
+  float value;                      // best target logit minus best other logit
   TokenId best_target, best_other;  // smallest ids that reach them
 
   // The event: the argmax is in the target. At a tie the smaller id wins.
@@ -112,8 +114,8 @@ struct Margin {
 void margins(const Transformer& model, const Target& target, std::size_t n, ConstRows resid, ThreadPool& pool,
              std::span<Margin> out);
 
-// Answers "is the margin at least this?" without always finishing: target columns first, then the usual winners, then
-// everything, a row leaving as soon as one logit settles it. Decides exactly as `margins` does.
+// Answers "is the margin at least this?" without always finishing: target columns first, then the usual
+// winners, then everything, a row leaving as soon as one logit settles it. Decides exactly as `margins` does.
 class MarginTest {
  public:
   struct Scratch;
@@ -141,18 +143,19 @@ class MarginTest {
 
 // --- re-scoring changed sequences ---
 
-// Holds sequences in slots with the keys and values of all their positions, and scores changed copies of them: positions
-// before the first change keep what they have; in the first layer only changed positions are computed.
+// Holds sequences in slots with the keys and values of all their positions, and scores changed copies of
+// them: positions before the first change keep what they have; in the first layer only changed positions are
+// computed.
 class Rescorer {
  public:
   struct Proposal {
     std::size_t slot;
     const TokenId* tokens;  // [length]; compared with the slot's own tokens to find what changed
   };
-  // Decides on consecutive proposals [first, first + n) given resid: [n, d_model]; accept: [n]. Called by worker threads,
-  // at most one call per worker at a time.
-  using Decide = std::function<void(std::size_t first, std::size_t n, ConstRows resid, std::span<std::uint8_t> accept,
-                                    std::size_t worker)>;
+  // Decides on consecutive proposals [first, first + n) given resid: [n, d_model]; accept: [n]. Called by
+  // worker threads, at most one call per worker at a time.
+  using Decide = std::function<void(std::size_t first, std::size_t n, ConstRows resid,
+                                    std::span<std::uint8_t> accept, std::size_t worker)>;
 
   Rescorer(const Transformer& model, std::size_t n_slots, std::size_t length, ThreadPool& pool);
   ~Rescorer();
@@ -200,6 +203,7 @@ struct VerifyReport {
   double max_error = 0.0, mean_error = 0.0;
 };
 // Compares with FOLDER/reference.json; nothing when there is none.
-std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& folder, ThreadPool& pool);
+std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& folder,
+                                         ThreadPool& pool);
 
 }  // namespace deeptail

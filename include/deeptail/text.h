@@ -14,8 +14,6 @@
 
 namespace deeptail {
 
-
-
 // Immutable once loaded: every member is const and may be called from any number of threads.
 class Tokenizer {
  public:

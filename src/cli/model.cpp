@@ -1,13 +1,13 @@
 // deeptail model list | inspect | verify | logits
-#include <charconv>
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <numeric>
 
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "cli/tokens.h"
 #include "core/json.h"
 #include "deeptail/model.h"
-#include "deeptail/text.h"
 
 namespace deeptail::cli {
 
@@ -30,12 +30,14 @@ void list() {
     fmt::print("no models found in ./models, beside the program, or in $DEEPTAIL_HOME/models\n");
     return;
   }
-  fmt::print("{:12} {:>6} {:>7} {:>7} {:>7} {:>6}  {}\n", "model", "layers", "d_model", "heads", "d_vocab", "n_ctx", "folder");
+  fmt::print("{:12} {:>6} {:>7} {:>7} {:>7} {:>6}  {}\n", "model", "layers", "d_model", "heads", "d_vocab",
+             "n_ctx", "folder");
   for (const std::string& folder : folders) {
     const MappedFile file(folder + "/config.json");
     const ModelConfig c = parse_config(file.text(), file.path());
     const std::string name = fs::path(folder).filename().string();
-    fmt::print("{:12} {:>6} {:>7} {:>7} {:>7} {:>6}  {}\n", name, c.n_layers, c.d_model, c.n_heads, c.d_vocab, c.n_ctx, folder);
+    fmt::print("{:12} {:>6} {:>7} {:>7} {:>7} {:>6}  {}\n", name, c.n_layers, c.d_model, c.n_heads, c.d_vocab,
+               c.n_ctx, folder);
   }
 }
 
@@ -45,11 +47,12 @@ void inspect(const std::string& name) {
   const ModelConfig& c = model.config();
   const TensorMap tensors = read_tensors(folder);
   fmt::print("{}: pre-LN GELU transformer, {} parameters\n", c.model_name, parameter_count(tensors));
-  fmt::print("n_layers {}  d_model {}  n_heads {}  d_head {}  d_mlp {}  n_ctx {}  d_vocab {}  eps {:g}\n", c.n_layers,
-             c.d_model, c.n_heads, c.d_head, c.d_mlp, c.n_ctx, c.d_vocab, c.eps);
+  fmt::print("n_layers {}  d_model {}  n_heads {}  d_head {}  d_mlp {}  n_ctx {}  d_vocab {}  eps {:g}\n",
+             c.n_layers, c.d_model, c.n_heads, c.d_head, c.d_mlp, c.n_ctx, c.d_vocab, c.eps);
   if (!c.tokenizer_file.empty()) fmt::print("tokenizer {}\n", c.tokenizer_file);
   for (const auto& [tensor_name, tensor] : tensors)
-    fmt::print("  {:28} {:5} [{}]\n", printable(tensor_name), name_of(tensor.dtype), fmt::join(tensor.shape, ", "));
+    fmt::print("  {:28} {:5} [{}]\n", printable(tensor_name), name_of(tensor.dtype),
+               fmt::join(tensor.shape, ", "));
 }
 
 void verify(const std::string& name) {
@@ -58,20 +61,21 @@ void verify(const std::string& name) {
   ThreadPool pool;
   const auto report = verify_model(model, folder, pool);
   if (!report) {
-    fmt::print("{}: loads; every tensor has its shape and is finite. No reference.json beside it to compare with.\n", folder);
+    fmt::print(
+        "{}: loads; every tensor has its shape and is finite. No reference.json beside it to compare with.\n",
+        folder);
     return;
   }
-  fmt::print("{}: {} logits of {} inputs: max error {:.2e}, mean error {:.2e}; argmax equal on {} of {} (gap > 1e-3: {} of {})\n",
-             folder, report->n_logits, report->n_inputs, report->max_error, report->mean_error, report->argmax_equal,
-             report->n_inputs, report->argmax_clear_equal, report->argmax_clear);
+  fmt::print(
+      "{}: {} logits of {} inputs: max error {:.2e}, mean error {:.2e}; argmax equal on {} of {} (gap > "
+      "1e-3: {} of {})\n",
+      folder, report->n_logits, report->n_inputs, report->max_error, report->mean_error, report->argmax_equal,
+      report->n_inputs, report->argmax_clear_equal, report->argmax_clear);
   if (report->max_error > kMaxLogitError || report->argmax_clear_equal < report->argmax_clear)
-    throw InputError("{}: the weights do not give the logits of reference.json: expected errors up to {:g} and every clear argmax equal",
-                     folder, kMaxLogitError);
-}
-
-std::optional<Tokenizer> tokenizer_of(const ModelConfig& config, const std::string& folder) {
-  if (config.tokenizer_file.empty()) return std::nullopt;
-  return Tokenizer::load((fs::path(folder) / config.tokenizer_file).string());
+    throw InputError(
+        "{}: the weights do not give the logits of reference.json: expected errors up to {:g} and every "
+        "clear argmax equal",
+        folder, kMaxLogitError);
 }
 
 void print_logits(const std::string& name, const std::string& ids, bool json) {
@@ -91,17 +95,18 @@ void print_logits(const std::string& name, const std::string& ids, bool json) {
   }
   const auto tokenizer = tokenizer_of(c, folder);
   std::vector<TokenId> order(c.d_vocab);
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<TokenId>(i);
-  const std::size_t shown = std::min<std::size_t>(10, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(), [&](TokenId a, TokenId b) {
-    const float x = all[static_cast<std::size_t>(a)], y = all[static_cast<std::size_t>(b)];
-    return x > y || (x == y && a < b);
-  });
+  std::iota(order.begin(), order.end(), 0);
+  const std::size_t n_shown = std::min<std::size_t>(10, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_shown), order.end(),
+                    [&](TokenId a, TokenId b) {
+                      const float x = all[static_cast<std::size_t>(a)], y = all[static_cast<std::size_t>(b)];
+                      return x > y || (x == y && a < b);
+                    });
   softmax(c.d_vocab, 1.0f, all.data());
   fmt::print("{:>7} {:>12}  {}\n", "id", "probability", "token");
-  for (std::size_t i = 0; i < shown; ++i)
+  for (std::size_t i = 0; i < n_shown; ++i)
     fmt::print("{:>7} {:>12.4g}  {}\n", order[i], all[static_cast<std::size_t>(order[i])],
-               tokenizer ? fmt::format("\"{}\"", printable(tokenizer->bytes_of(order[i]))) : "");
+               shown(tokenizer, order[i]));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How commands speak: JSON on request, short numbers for people, files that appear whole or not at all.
+// How commands speak: JSON on request, short numbers for people.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -20,8 +20,5 @@ std::string short_number(double value);
 
 // One line on standard output.
 void print_json(const OrderedJson& document);
-
-// Writes to a temporary neighbour and renames it. Throws InputError when the place cannot be written.
-void write_whole_file(const std::string& path, std::string_view text);
 
 }  // namespace deeptail::cli

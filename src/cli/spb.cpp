@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/spb_experiments.h"
+#include "core/write_file.h"
 #include "deeptail/loss.h"
 
 namespace deeptail::cli {
@@ -187,8 +188,8 @@ void run_experiments(const std::string& folder) {
   if (error) throw InputError("{}: cannot create the folder: {}", folder, error.message());
   for (const Experiment& experiment : spb_experiments()) {
     const std::string path = (std::filesystem::path(folder) / experiment.name).string();
-    write_whole_file(path + ".csv", experiment.csv);
-    write_whole_file(path + ".svg", experiment.svg);
+    write_file(path + ".csv", experiment.csv);
+    write_file(path + ".svg", experiment.svg);
     fmt::print("{}.csv, .svg: {}\n", path, experiment.what);
   }
 }

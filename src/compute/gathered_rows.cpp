@@ -19,7 +19,8 @@ void dots(std::size_t n, const float* const* rows, std::size_t d, ConstRows u, R
     for (auto& a : acc) a = zero16();
     for_each16(d, [&](std::size_t i, std::size_t count) {
       const Lanes16 x = load16(rows[j] + i, count);
-      for (std::size_t h = 0; h < kHeads; ++h) acc[h] = map16(mul_add, x, load16(u.row(h) + i, count), acc[h]);
+      for (std::size_t h = 0; h < kHeads; ++h)
+        acc[h] = map16(mul_add, x, load16(u.row(h) + i, count), acc[h]);
     });
     for (std::size_t h = 0; h < kHeads; ++h) out.row(h)[j] = fold16(acc[h], AddOp());
   }
@@ -42,13 +43,15 @@ void sums(std::size_t n, const float* const* rows, std::size_t d, ConstRows p, R
   });
 }
 
-void row_dots_all(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows u, Rows out) {
+void row_dots_all(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows u,
+                  Rows out) {
   std::size_t h = 0;
   for (; h + 4 <= n_heads; h += 4) dots<4>(n, rows, d, u.from(h), out.from(h));
   for (; h < n_heads; ++h) dots<1>(n, rows, d, u.from(h), out.from(h));
 }
 
-void row_sums_all(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows p, Rows out) {
+void row_sums_all(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows p,
+                  Rows out) {
   std::size_t h = 0;
   for (; h + 4 <= n_heads; h += 4) sums<4>(n, rows, d, p.from(h), out.from(h));
   for (; h < n_heads; ++h) sums<1>(n, rows, d, p.from(h), out.from(h));
@@ -63,11 +66,13 @@ namespace deeptail {
 HWY_EXPORT(row_dots_all);
 HWY_EXPORT(row_sums_all);
 
-void row_dots(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows u, Rows out) {
+void row_dots(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows u,
+              Rows out) {
   HWY_DYNAMIC_DISPATCH(row_dots_all)(n, rows, d, n_heads, u, out);
 }
 
-void row_sums(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows p, Rows out) {
+void row_sums(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows p,
+              Rows out) {
   HWY_DYNAMIC_DISPATCH(row_sums_all)(n, rows, d, n_heads, p, out);
 }
 

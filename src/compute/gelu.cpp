@@ -1,6 +1,7 @@
 // Exact GELU, x Phi(x), without the cancellation of 1 + erf in the left tail:
 //   gelu(x) = max(x, 0) - tail(|x|),   tail(a) = a/2 erfc(a/sqrt 2) = a/2 exp(-a^2/2) E(a),
-// E smooth, a polynomial in t = 1/(1 + 0.35 a) (tests/reference/gelu_coefficients.py fits it; relative error 4e-8).
+// E smooth, a polynomial in t = 1/(1 + 0.35 a) (tests/reference/gelu_coefficients.py fits it; relative error
+// 4e-8).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compute/gelu.cpp"
 #include "compute/simd.h"
@@ -36,7 +37,9 @@ void gelu_values(std::size_t n, const float* x, float* out) {
     const V a = hn::Abs(v);
     return hn::NegMulAdd(a, normal_tail(a).half, hn::Max(v, zero));
   };
-  for_each16(n, [&](std::size_t i, std::size_t count) { store16(map16(value, load16(x + i, count)), out + i, count); });
+  for_each16(n, [&](std::size_t i, std::size_t count) {
+    store16(map16(value, load16(x + i, count)), out + i, count);
+  });
 }
 
 // gelu'(x) = Phi(x) + x phi(x).

@@ -1,8 +1,9 @@
 // Matrix products with packed weights.
 //
-// One output element is fma(a[0], w[0], 0), fma(a[1], w[1], .), ... in order, then + bias: the chain of one accumulator
-// of the register tile below. No split of k, so tiles of any shape, and any order of rows and columns, give the same
-// bits. k is at most a few thousand here, so a panel (k x 16 floats) streams from L2 and needs no blocking in k.
+// One output element is fma(a[0], w[0], 0), fma(a[1], w[1], .), ... in order, then + bias: the chain of one
+// accumulator of the register tile below. No split of k, so tiles of any shape, and any order of rows and
+// columns, give the same bits. k is at most a few thousand here, so a panel (k x 16 floats) streams from L2
+// and needs no blocking in k.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compute/gemm.cpp"
 #include "compute/simd.h"
@@ -51,7 +52,8 @@ HWY_INLINE void store_row(const V (&acc)[kVectors], const Finish& finish, float*
 
 // c: [kRows, 16] from a: [kRows, k] and one panel [k][16].
 template <std::size_t kRows>
-HWY_INLINE void tile(ConstRows a, std::size_t k, const float* HWY_RESTRICT panel, const Finish& finish, Rows c) {
+HWY_INLINE void tile(ConstRows a, std::size_t k, const float* HWY_RESTRICT panel, const Finish& finish,
+                     Rows c) {
   const D d;
   V acc[kRows][kVectors];
   for (auto& row : acc)
@@ -71,22 +73,24 @@ HWY_INLINE void tile(ConstRows a, std::size_t k, const float* HWY_RESTRICT panel
 
 // The last m rows, fewer than a full tile.
 template <std::size_t kRows>
-HWY_INLINE void tile_rest(std::size_t m, ConstRows a, std::size_t k, const float* panel, const Finish& finish, Rows c) {
+HWY_INLINE void tile_rest(std::size_t m, ConstRows a, std::size_t k, const float* panel, const Finish& finish,
+                          Rows c) {
   if constexpr (kRows > 0) {
     if (m == kRows) return tile<kRows>(a, k, panel, finish, c);
     tile_rest<kRows - 1>(m, a, k, panel, finish, c);
   }
 }
 
-void panel_product(std::size_t m, ConstRows a, std::size_t k, const float* panel, const Finish& finish, Rows c) {
+void panel_product(std::size_t m, ConstRows a, std::size_t k, const float* panel, const Finish& finish,
+                   Rows c) {
   std::size_t i = 0;
   for (; i + kTileRows <= m; i += kTileRows) tile<kTileRows>(a.from(i), k, panel, finish, c.from(i));
   tile_rest<kTileRows - 1>(m - i, a.from(i), k, panel, finish, c.from(i));
 }
 
 // Rows in chunks that stay in L2 while every panel passes over them.
-void product(std::size_t m, ConstRows a, const PackedMatrix& w, std::size_t first, std::size_t count, GemmMode mode,
-             Rows c) {
+void product(std::size_t m, ConstRows a, const PackedMatrix& w, std::size_t first, std::size_t count,
+             GemmMode mode, Rows c) {
   const std::size_t chunk = round_up(std::max<std::size_t>(1, (96 << 10) / (sizeof(float) * w.k())), 12);
   for (std::size_t i = 0; i < m; i += chunk) {
     const std::size_t rows = std::min(chunk, m - i);
@@ -115,7 +119,8 @@ void gemm(std::size_t m, ConstRows a, const PackedMatrix& w, Rows c, GemmMode mo
   HWY_DYNAMIC_DISPATCH(product)(m, a, w, 0, w.n_panels(), mode, c);
 }
 
-void gemm_panels(std::size_t m, ConstRows a, const PackedMatrix& w, std::size_t first, std::size_t count, Rows c) {
+void gemm_panels(std::size_t m, ConstRows a, const PackedMatrix& w, std::size_t first, std::size_t count,
+                 Rows c) {
   HWY_DYNAMIC_DISPATCH(product)(m, a, w, first, count, GemmMode::kStore, c);
 }
 

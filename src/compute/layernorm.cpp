@@ -50,8 +50,8 @@ void layernorm_rows(std::size_t m, ConstRows x, const LayerNorm& ln, Rows out, f
 }
 
 // With y = (x - mean) rstd and g = dout * weight: dx = rstd (g - mean(g) - y mean(g y)).
-void layernorm_backward_rows(std::size_t m, ConstRows x, const float* mean_rstd, const LayerNorm& ln, ConstRows dout,
-                             Rows dx) {
+void layernorm_backward_rows(std::size_t m, ConstRows x, const float* mean_rstd, const LayerNorm& ln,
+                             ConstRows dout, Rows dx) {
   const std::size_t n = ln.weight.size();
   for (std::size_t row = 0; row < m; ++row) {
     const V mean = hn::Set(D(), mean_rstd[2 * row]), rstd = hn::Set(D(), mean_rstd[2 * row + 1]);
@@ -93,8 +93,8 @@ void layernorm(std::size_t m, ConstRows x, const LayerNorm& ln, Rows out, float*
   HWY_DYNAMIC_DISPATCH(layernorm_rows)(m, x, ln, out, mean_rstd);
 }
 
-void layernorm_backward(std::size_t m, ConstRows x, const float* mean_rstd, const LayerNorm& ln, ConstRows dout,
-                        Rows dx) {
+void layernorm_backward(std::size_t m, ConstRows x, const float* mean_rstd, const LayerNorm& ln,
+                        ConstRows dout, Rows dx) {
   HWY_DYNAMIC_DISPATCH(layernorm_backward_rows)(m, x, mean_rstd, ln, dout, dx);
 }
 

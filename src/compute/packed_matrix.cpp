@@ -4,14 +4,16 @@
 
 namespace deeptail {
 
-PackedMatrix::PackedMatrix(std::span<const float> values, std::size_t k, std::size_t n, std::span<const float> bias)
+PackedMatrix::PackedMatrix(std::span<const float> values, std::size_t k, std::size_t n,
+                           std::span<const float> bias)
     : k_(k), n_(n), panels_(round_up(n, kPanel) * k, 0.0f), bias_(round_up(n, kPanel), 0.0f) {
   assert(values.size() == k * n && (bias.empty() || bias.size() == n));
   for (std::size_t column = 0; column < n; column += kPanel) {
     float* out = panels_.data() + column * k;
     const std::size_t width = std::min(kPanel, n - column);
     for (std::size_t row = 0; row < k; ++row)
-      for (std::size_t lane = 0; lane < width; ++lane) out[row * kPanel + lane] = values[row * n + column + lane];
+      for (std::size_t lane = 0; lane < width; ++lane)
+        out[row * kPanel + lane] = values[row * n + column + lane];
   }
   std::copy(bias.begin(), bias.end(), bias_.begin());
 }

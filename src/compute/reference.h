@@ -1,4 +1,5 @@
-// The kernels in plain scalar code: what each one computes, operation by operation. Tests compare the fast ones with it.
+// The kernels in plain scalar code: what each one computes, operation by operation. Tests compare the fast
+// ones with it.
 #pragma once
 
 #include <algorithm>

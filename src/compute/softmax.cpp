@@ -24,7 +24,8 @@ void softmax_row(std::size_t n, float scale, float* row) {
   const V top = hn::Set(d, largest(n, row)), vscale = hn::Set(d, scale);
   Lanes16 sum = zero16();
   for_each16(n, [&](std::size_t i, std::size_t count) {
-    Lanes16 e = map16([&](V v) { return hn::Exp(d, hn::Mul(vscale, hn::Sub(v, top))); }, load16(row + i, count));
+    Lanes16 e =
+        map16([&](V v) { return hn::Exp(d, hn::Mul(vscale, hn::Sub(v, top))); }, load16(row + i, count));
     store16(e, row + i, count);
     if (HWY_UNLIKELY(count < kPanel)) e = load16_first(row + i, count);
     sum = map16(AddOp(), sum, e);
@@ -39,7 +40,8 @@ void softmax_gradient(std::size_t n, float scale, const float* p, float* dp) {
   const D d;
   Lanes16 sum = zero16();
   for_each16(n, [&](std::size_t i, std::size_t count) {
-    sum = map16([](V s, V a, V b) { return hn::MulAdd(a, b, s); }, sum, load16(p + i, count), load16(dp + i, count));
+    sum = map16([](V s, V a, V b) { return hn::MulAdd(a, b, s); }, sum, load16(p + i, count),
+                load16(dp + i, count));
   });
   const V mean = hn::Set(d, fold16(sum, AddOp())), vscale = hn::Set(d, scale);
   for_each16(n, [&](std::size_t i, std::size_t count) {

@@ -8,8 +8,8 @@ namespace {
 
 constexpr int kMaxDepth = 64;
 
-// Looks at the text without building anything: depth and syntax. (The library's own callback, which could watch the depth
-// while it builds, takes quadratic time on many objects.)
+// Looks at the text without building anything: depth and syntax. (The library's own callback, which could
+// watch the depth while it builds, takes quadratic time on many objects.)
 class SyntaxCheck : public nlohmann::json_sax<Json> {
  public:
   SyntaxCheck(std::string_view where, std::size_t size) : where_(where), size_(size) {}

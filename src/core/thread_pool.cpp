@@ -65,7 +65,8 @@ ThreadPool::~ThreadPool() {
 
 std::size_t ThreadPool::size() const { return state_->workers.size() + 1; }
 
-void ThreadPool::for_each_block(std::size_t n_blocks, const std::function<void(std::size_t, std::size_t)>& body) {
+void ThreadPool::for_each_block(std::size_t n_blocks,
+                                const std::function<void(std::size_t, std::size_t)>& body) {
   State& s = *state_;
   {
     const std::lock_guard lock(s.mutex);

@@ -40,7 +40,8 @@ void Attention::pack(std::size_t k, std::size_t n, ConstRows rows) {
 
 void Attention::product(std::size_t m, ConstRows a, std::size_t k, std::size_t n, Rows out) {
   for (std::size_t first = 0; first < n; first += kPanel)
-    gemm_bare_panel(m, a, k, panels_.data() + first * k, std::min(kPanel, n - first), {out.data + first, out.stride});
+    gemm_bare_panel(m, a, k, panels_.data() + first * k, std::min(kPanel, n - first),
+                    {out.data + first, out.stride});
 }
 
 void Attention::forward(ConstRows queries, const KeyRows& keys, Rows z, float* probabilities) {
@@ -50,7 +51,8 @@ void Attention::forward(ConstRows queries, const KeyRows& keys, Rows z, float* p
     float* p = probabilities != nullptr ? probabilities + h * m * padded_ : scores_.data();
     const Rows scores{p, padded_};  // [m, padded]
     const auto gather = [&](std::size_t offset) {
-      for (std::size_t j = 0; j < n; ++j) std::copy_n(keys.at(j) + offset, d_head_, gathered_.data() + j * d_head_);
+      for (std::size_t j = 0; j < n; ++j)
+        std::copy_n(keys.at(j) + offset, d_head_, gathered_.data() + j * d_head_);
     };
     gather(h * d_head_);
     pack_transposed(n, d_head_, {gathered_.data(), d_head_});
@@ -71,8 +73,8 @@ void Attention::forward(ConstRows queries, const KeyRows& keys, Rows z, float* p
       const std::size_t rows = std::min(kRowChunk, m - i);
       const std::size_t seen = start + i + rows;  // positions the last of these rows sees
       for (std::size_t first = 0; first < d_head_; first += kPanel)
-        gemm_bare_panel(rows, scores.from(i), seen, panels_.data() + first * n, std::min(kPanel, d_head_ - first),
-                        {z.row(i) + h * d_head_ + first, z.stride});
+        gemm_bare_panel(rows, scores.from(i), seen, panels_.data() + first * n,
+                        std::min(kPanel, d_head_ - first), {z.row(i) + h * d_head_ + first, z.stride});
     }
   }
 }

@@ -35,7 +35,8 @@ class Attention {
  private:
   void pack_transposed(std::size_t n, std::size_t k, ConstRows rows);  // panels_ = rows^T; rows: [n, k]
   void pack(std::size_t k, std::size_t n, ConstRows rows);             // panels_ = rows; rows: [k, n]
-  void product(std::size_t m, ConstRows a, std::size_t k, std::size_t n, Rows out);  // out: [m, n] = a panels_
+  void product(std::size_t m, ConstRows a, std::size_t k, std::size_t n,
+               Rows out);  // out: [m, n] = a panels_
 
   std::size_t n_heads_, d_head_, d_attn_, padded_;
   float scale_;

@@ -26,15 +26,15 @@ void mlp_forward(const BlockWeights& w, std::size_t m, Rows x, MlpScratch& s, Bl
   }
 }
 
-void mlp_backward(const BlockWeights& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape, Rows dx,
-                  MlpScratch& s) {
+void mlp_backward(const BlockWeights& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape,
+                  Rows dx, MlpScratch& s) {
   for (std::size_t i = 0; i < m; i += kMlpRows) {
     const std::size_t rows = std::min(kMlpRows, m - i);
     gemm(rows, dx.from(i), t.w_out, {s.hidden.data(), s.d_mlp});
     gelu_backward(rows * s.d_mlp, tape.hidden.data() + i * s.d_mlp, s.hidden.data(), s.hidden.data());
     gemm(rows, {s.hidden.data(), s.d_mlp}, t.w_in, {s.normed.data(), s.d_model});
-    layernorm_backward(rows, {tape.x_mid.data() + i * s.d_model, s.d_model}, tape.stats2.data() + 2 * i, w.ln2,
-                       {s.normed.data(), s.d_model}, dx.from(i));
+    layernorm_backward(rows, {tape.x_mid.data() + i * s.d_model, s.d_model}, tape.stats2.data() + 2 * i,
+                       w.ln2, {s.normed.data(), s.d_model}, dx.from(i));
   }
 }
 
@@ -55,10 +55,10 @@ void FullBlock::project(const BlockWeights& w, std::size_t m, Rows x, float* sta
   gemm(m, {normed_.data(), d_model_}, w.w_qkv, {qkv_.data(), 3 * d_attn_});
 }
 
-// Rows of the first layer depend on (token, position) alone: they come from the table, or from the unchanged sequence's
-// slot, and only the others are computed.
-void FullBlock::first_layer_rows(const BlockWeights& w, const SlotLayout& layout, std::span<const Segment> segments,
-                                 Rows x, const FirstLayerTable* table) {
+// Rows of the first layer depend on (token, position) alone: they come from the table, or from the unchanged
+// sequence's slot, and only the others are computed.
+void FullBlock::first_layer_rows(const BlockWeights& w, const SlotLayout& layout,
+                                 std::span<const Segment> segments, Rows x, const FirstLayerTable* table) {
   const std::size_t width = 3 * d_attn_;
   todo_.clear();
   for (const Segment& s : segments)
@@ -80,13 +80,16 @@ void FullBlock::first_layer_rows(const BlockWeights& w, const SlotLayout& layout
 }
 
 void FullBlock::keep_keys(std::size_t layer, const SlotLayout& layout, const Segment& s) {
-  const std::size_t width = layout.width(layer), skip = 3 * d_attn_ - width;  // queries are kept in the first only
+  const std::size_t width = layout.width(layer),
+                    skip = 3 * d_attn_ - width;  // queries are kept in the first only
   for (std::size_t i = 0; i < s.n_rows(); ++i)
-    std::copy_n(qkv_.data() + (s.first_row + i) * 3 * d_attn_ + skip, width, layout.row(s.fresh, layer, s.start + i));
+    std::copy_n(qkv_.data() + (s.first_row + i) * 3 * d_attn_ + skip, width,
+                layout.row(s.fresh, layer, s.start + i));
 }
 
 void FullBlock::forward(const BlockWeights& w, std::size_t layer, const SlotLayout& layout,
-                        std::span<const Segment> segments, Rows x, const FirstLayerTable* table, BlockTape* tape) {
+                        std::span<const Segment> segments, Rows x, const FirstLayerTable* table,
+                        BlockTape* tape) {
   const std::size_t m = segments.back().first_row + segments.back().n_rows();
   const bool reuse = layer == 0 && (table != nullptr || segments.front().cached_tokens != nullptr);
   if (reuse && tape == nullptr)
@@ -122,11 +125,13 @@ void FullBlock::backward(const BlockWeights& w, const BlockTransposed& t, std::s
   const float* probabilities = tape.probabilities.data();
   for (const Segment& s : segments) {
     attention_.backward(s.length, {tape.qkv.data() + s.first_row * width, width}, probabilities,
-                        {z_.data() + s.first_row * d_attn_, d_attn_}, {qkv_.data() + s.first_row * width, width});
+                        {z_.data() + s.first_row * d_attn_, d_attn_},
+                        {qkv_.data() + s.first_row * width, width});
     probabilities += attention_.probabilities_size(s.length);
   }
   gemm(m, {qkv_.data(), width}, t.w_qkv, {normed_.data(), d_model_});
-  layernorm_backward(m, {tape.x_pre.data(), d_model_}, tape.stats1.data(), w.ln1, {normed_.data(), d_model_}, dx);
+  layernorm_backward(m, {tape.x_pre.data(), d_model_}, tape.stats1.data(), w.ln1, {normed_.data(), d_model_},
+                     dx);
 }
 
 }  // namespace deeptail

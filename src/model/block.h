@@ -14,7 +14,7 @@ inline constexpr std::size_t kMlpRows = 96;
 
 // What the backward pass needs of a block's forward pass. rows: all rows of the batch.
 struct BlockTape {
-  AlignedVector<float> x_pre, x_mid;  // [rows, d_model] before attention, before the mlp
+  AlignedVector<float> x_pre, x_mid;    // [rows, d_model] before attention, before the mlp
   AlignedVector<float> stats1, stats2;  // [rows, 2] of ln1, ln2
   AlignedVector<float> qkv;             // [rows, 3 d_attn]
   AlignedVector<float> probabilities;   // [segments][n_heads, length, padded]
@@ -39,18 +39,20 @@ class MlpScratch {
 };
 
 // x: [m, d_model] <- x + W_out gelu(W_in ln2(x)). With a tape, row i of x is row i of the tape.
-void mlp_forward(const BlockWeights& w, std::size_t m, Rows x, MlpScratch& scratch, BlockTape* tape = nullptr);
+void mlp_forward(const BlockWeights& w, std::size_t m, Rows x, MlpScratch& scratch,
+                 BlockTape* tape = nullptr);
 // dx: [m, d_model], gradient w.r.t. the mlp's output, becomes the one w.r.t. its input.
-void mlp_backward(const BlockWeights& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape, Rows dx,
-                  MlpScratch& scratch);
+void mlp_backward(const BlockWeights& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape,
+                  Rows dx, MlpScratch& scratch);
 
 class FullBlock {
  public:
   FullBlock(const ModelConfig& config, std::size_t max_rows, std::size_t max_length);
 
   // x: [rows, d_model] in place. `layer` and `layout` say where keys come from and go to.
-  void forward(const BlockWeights& w, std::size_t layer, const SlotLayout& layout, std::span<const Segment> segments,
-               Rows x, const FirstLayerTable* table, BlockTape* tape = nullptr);
+  void forward(const BlockWeights& w, std::size_t layer, const SlotLayout& layout,
+               std::span<const Segment> segments, Rows x, const FirstLayerTable* table,
+               BlockTape* tape = nullptr);
   // dx in place; segments are whole sequences (start 0).
   void backward(const BlockWeights& w, const BlockTransposed& t, std::span<const Segment> segments,
                 const BlockTape& tape, Rows dx);
@@ -59,8 +61,8 @@ class FullBlock {
 
  private:
   void project(const BlockWeights& w, std::size_t m, Rows x, float* stats);
-  void first_layer_rows(const BlockWeights& w, const SlotLayout& layout, std::span<const Segment> segments, Rows x,
-                        const FirstLayerTable* table);
+  void first_layer_rows(const BlockWeights& w, const SlotLayout& layout, std::span<const Segment> segments,
+                        Rows x, const FirstLayerTable* table);
   void keep_keys(std::size_t layer, const SlotLayout& layout, const Segment& segment);
 
   std::size_t d_model_, d_attn_;

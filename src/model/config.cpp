@@ -9,7 +9,8 @@ namespace deeptail {
 
 namespace {
 
-std::size_t size_key(const Json& json, const char* key, std::string_view where, std::size_t limit = 1u << 24) {
+std::size_t size_key(const Json& json, const char* key, std::string_view where,
+                     std::size_t limit = 1u << 24) {
   if (!json.contains(key)) throw InputError("{}: key \"{}\" is missing", where, key);
   const Json& value = json.at(key);
   if (!value.is_number_integer() || value.get<std::int64_t>() < 1 ||
@@ -39,7 +40,8 @@ void require_supported(const Json& json, std::string_view where) {
     if (!json.contains(key) || json.at(key).is_null()) continue;
     if (std::find(values.begin(), values.end(), json.at(key)) == values.end())
       throw InputError("{}: key \"{}\": {} is not supported, only {}", where, key,
-                       printable(json.at(key).dump(-1, ' ', true, Json::error_handler_t::replace)), values[0].dump());
+                       printable(json.at(key).dump(-1, ' ', true, Json::error_handler_t::replace)),
+                       values[0].dump());
   }
 }
 
@@ -66,7 +68,8 @@ ModelConfig parse_config(std::string_view text, std::string_view where) {
   config.n_layers = size_key(json, "n_layers", where, 1024);
   config.d_model = size_key(json, "d_model", where, 1u << 16);
   config.n_heads = size_key(json, "n_heads", where, 1u << 16);
-  config.d_head = json.contains("d_head") ? size_key(json, "d_head", where, 1u << 16) : config.d_model / config.n_heads;
+  config.d_head =
+      json.contains("d_head") ? size_key(json, "d_head", where, 1u << 16) : config.d_model / config.n_heads;
   config.d_mlp = json.contains("d_mlp") ? size_key(json, "d_mlp", where, 1u << 20) : 4 * config.d_model;
   config.n_ctx = size_key(json, "n_ctx", where, 1u << 20);
   config.d_vocab = size_key(json, "d_vocab", where);
@@ -76,7 +79,8 @@ ModelConfig parse_config(std::string_view text, std::string_view where) {
       throw InputError("{}: key \"eps\": expected a number between 0 and 1", where);
     config.eps = it->get<float>();
   }
-  for (auto [key, out] : {std::pair{"model_name", &config.model_name}, {"tokenizer_file", &config.tokenizer_file}})
+  for (auto [key, out] :
+       {std::pair{"model_name", &config.model_name}, {"tokenizer_file", &config.tokenizer_file}})
     if (const auto it = json.find(key); it != json.end() && it->is_string()) *out = it->get<std::string>();
   require_consistent(json, config, where);
   return config;

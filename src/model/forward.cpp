@@ -10,8 +10,8 @@ void check_tokens(const ModelConfig& config, TokenBatch batch) {
     throw InputError("token sequence of length {}: expected 1 to n_ctx = {}", batch.length, config.n_ctx);
   for (std::size_t i = 0; i < batch.tokens.size(); ++i)
     if (batch.tokens[i] < 0 || static_cast<std::size_t>(batch.tokens[i]) >= config.d_vocab)
-      throw InputError("token id {} at position {}: expected 0 to d_vocab - 1 = {}", batch.tokens[i], i % batch.length,
-                       config.d_vocab - 1);
+      throw InputError("token id {} at position {}: expected 0 to d_vocab - 1 = {}", batch.tokens[i],
+                       i % batch.length, config.d_vocab - 1);
 }
 
 void final_residuals(const Transformer& model, TokenBatch batch, ThreadPool& pool, Rows out,
@@ -24,7 +24,8 @@ void final_residuals(const Transformer& model, TokenBatch batch, ThreadPool& poo
     if (!passes[worker]) passes[worker] = std::make_unique<Pass>(model, layout);
     const std::size_t first = block * group, n = std::min(group, batch.size() - first);
     std::vector<Segment> segments(n);
-    for (std::size_t i = 0; i < n; ++i) segments[i] = {.tokens = batch.row(first + i), .length = batch.length};
+    for (std::size_t i = 0; i < n; ++i)
+      segments[i] = {.tokens = batch.row(first + i), .length = batch.length};
     passes[worker]->run(segments, table, out.from(first));
   });
 }

@@ -15,8 +15,8 @@ struct GradientEngine::Impl {
   LastTransposed last;
 
   struct Worker;
-  void run_block(TokenBatch batch, const Target& target, Objective objective, std::size_t first, std::size_t m,
-                 Worker& worker, GradientResult& out) const;
+  void run_block(TokenBatch batch, const Target& target, Objective objective, std::size_t first,
+                 std::size_t m, Worker& worker, GradientResult& out) const;
 };
 
 // Everything that one forward and backward pass over a block of sequences writes.
@@ -34,7 +34,8 @@ struct GradientEngine::Impl::Worker {
         dy(rows * c.d_model),
         y_rows(rows) {
     if (c.n_layers > 1) block.emplace(c, rows, length);
-    for (std::size_t i = 0; i + 1 < c.n_layers; ++i) tapes.emplace_back(c, rows, kGradientSequences, block->padded());
+    for (std::size_t i = 0; i + 1 < c.n_layers; ++i)
+      tapes.emplace_back(c, rows, kGradientSequences, block->padded());
     last_tape.mlp = BlockTape(c, kGradientSequences, 0, 0);
     last_tape.u.resize(kGradientSequences * c.n_heads * c.d_model);
     last_tape.p.resize(kGradientSequences * c.n_heads * length);
@@ -82,9 +83,11 @@ void objective_backward(const Transformer& model, const Target& target, Objectiv
   std::vector<Margin> found(m);
   margins(model, target, m, resid, serial, found);
   for (std::size_t i = 0; i < m; ++i) {
-    const auto t = static_cast<std::size_t>(found[i].best_target), o = static_cast<std::size_t>(found[i].best_other);
+    const auto t = static_cast<std::size_t>(found[i].best_target),
+               o = static_cast<std::size_t>(found[i].best_other);
     const bool with_other = objective == Objective::kMargin;
-    for (std::size_t k = 0; k < d; ++k) dnormed[i * d + k] = w.w_u.at(k, t) - (with_other ? w.w_u.at(k, o) : 0.0f);
+    for (std::size_t k = 0; k < d; ++k)
+      dnormed[i * d + k] = w.w_u.at(k, t) - (with_other ? w.w_u.at(k, o) : 0.0f);
     float logit = 0.0f;  // the same chain as the product's
     for (std::size_t k = 0; k < d; ++k) logit = std::fma(normed.row(i)[k], w.w_u.at(k, t), logit);
     values[i] = with_other ? found[i].value : logit + w.w_u.bias()[t];
@@ -95,14 +98,15 @@ void objective_backward(const Transformer& model, const Target& target, Objectiv
 
 }  // namespace
 
-void GradientEngine::Impl::run_block(TokenBatch batch, const Target& target, Objective objective, std::size_t first,
-                                     std::size_t m, Worker& s, GradientResult& out) const {
+void GradientEngine::Impl::run_block(TokenBatch batch, const Target& target, Objective objective,
+                                     std::size_t first, std::size_t m, Worker& s, GradientResult& out) const {
   const Weights& w = model.weights();
   const std::size_t d = model.config().d_model, n = batch.length;
   std::vector<Segment> segments(m);
   for (std::size_t i = 0; i < m; ++i) {
     segments[i] = {.tokens = batch.row(first + i), .length = n, .first_row = i * n};
-    for (std::size_t j = 0; j < n; ++j) embed_token(model, batch.row(first + i)[j], j, s.x.data() + (i * n + j) * d);
+    for (std::size_t j = 0; j < n; ++j)
+      embed_token(model, batch.row(first + i)[j], j, s.x.data() + (i * n + j) * d);
   }
   const Rows x{s.x.data(), d}, y{s.y.data(), d}, resid{s.resid.data(), d}, dresid{s.dresid.data(), d};
   for (std::size_t layer = 0; layer < s.tapes.size(); ++layer)
@@ -112,8 +116,8 @@ void GradientEngine::Impl::run_block(TokenBatch batch, const Target& target, Obj
   for (std::size_t i = 0; i < m; ++i) std::copy_n(x.row(i * n + n - 1), d, resid.row(i));
   s.last.forward(w.blocks.back(), m, n, s.y_rows.data(), resid, &s.last_tape);
 
-  objective_backward(model, target, objective, m, resid, {s.normed.data(), d}, dresid, out.values.data() + first,
-                     s.serial);
+  objective_backward(model, target, objective, m, resid, {s.normed.data(), d}, dresid,
+                     out.values.data() + first, s.serial);
   const Rows dx{out.gradients.data() + first * n * d, d}, dy{s.dy.data(), d};
   s.last.backward(w.blocks.back(), last, m, n, s.y_rows.data(), s.last_tape, dresid, dy);
   std::fill_n(dx.data, m * n * d, 0.0f);
@@ -130,13 +134,13 @@ GradientResult GradientEngine::run(TokenBatch batch, const Target& target, Objec
   out.values.resize(batch.size());
   out.gradients.resize(batch.tokens.size() * impl_->model.config().d_model);
   std::vector<std::unique_ptr<Impl::Worker>> workers(pool.size());
-  pool.for_each_block((batch.size() + kGradientSequences - 1) / kGradientSequences,
-                      [&](std::size_t block, std::size_t w) {
-                        if (!workers[w]) workers[w] = std::make_unique<Impl::Worker>(impl_->model.config(), batch.length);
-                        const std::size_t first = block * kGradientSequences;
-                        impl_->run_block(batch, target, objective, first,
-                                         std::min(kGradientSequences, batch.size() - first), *workers[w], out);
-                      });
+  pool.for_each_block(
+      (batch.size() + kGradientSequences - 1) / kGradientSequences, [&](std::size_t block, std::size_t w) {
+        if (!workers[w]) workers[w] = std::make_unique<Impl::Worker>(impl_->model.config(), batch.length);
+        const std::size_t first = block * kGradientSequences;
+        impl_->run_block(batch, target, objective, first, std::min(kGradientSequences, batch.size() - first),
+                         *workers[w], out);
+      });
   return out;
 }
 

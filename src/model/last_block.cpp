@@ -32,7 +32,8 @@ void LastBlock::forward(const BlockWeights& w, std::size_t m, std::size_t n, con
                         LastTape* tape) {
   for (std::size_t i = 0; i < m; ++i) std::copy_n(y[i * n + n - 1], d_model_, query_.data() + i * d_model_);
   gemm(m, {query_.data(), d_model_}, w.w_q, {q_.data(), d_attn_});
-  for (std::size_t h = 0; h < n_heads_; ++h) gemm(m, {q_.data() + h * d_head_, d_attn_}, w.w_k_t[h], head(u_, h));
+  for (std::size_t h = 0; h < n_heads_; ++h)
+    gemm(m, {q_.data() + h * d_head_, d_attn_}, w.w_k_t[h], head(u_, h));
 
   for (std::size_t i = 0; i < m; ++i) {
     const std::size_t at = i * n_heads_ * d_model_;
@@ -43,13 +44,16 @@ void LastBlock::forward(const BlockWeights& w, std::size_t m, std::size_t n, con
   }
   if (tape != nullptr) std::copy_n(u_.data(), m * n_heads_ * d_model_, tape->u.data());
 
-  for (std::size_t h = 0; h < n_heads_; ++h) gemm(m, head(c_, h), w.w_v[h], {z_.data() + h * d_head_, d_attn_});
+  for (std::size_t h = 0; h < n_heads_; ++h)
+    gemm(m, head(c_, h), w.w_v[h], {z_.data() + h * d_head_, d_attn_});
   gemm(m, {z_.data(), d_attn_}, w.w_o, x, GemmMode::kAdd);
   mlp_forward(w, m, x, mlp_, tape != nullptr ? &tape->mlp : nullptr);
 }
 
-// dy of sequence i, given dc in c_: dy_j = sum over heads of p_j dc + ds_j u, and du = sum over j of ds_j y_j into u_.
-void LastBlock::rows_backward(std::size_t i, std::size_t n, const float* const* y, const LastTape& tape, Rows dy) {
+// dy of sequence i, given dc in c_: dy_j = sum over heads of p_j dc + ds_j u, and du = sum over j of ds_j y_j
+// into u_.
+void LastBlock::rows_backward(std::size_t i, std::size_t n, const float* const* y, const LastTape& tape,
+                              Rows dy) {
   const std::size_t at = i * n_heads_ * d_model_, depth = 2 * n_heads_;
   const float* p = tape.p.data() + i * n_heads_ * n;
   row_dots(n, y, d_model_, n_heads_, {c_.data() + at, d_model_}, {p_.data(), n});  // dp
@@ -74,9 +78,11 @@ void LastBlock::backward(const BlockWeights& w, const LastTransposed& t, std::si
                          const float* const* y, const LastTape& tape, Rows dx, Rows dy) {
   mlp_backward(w, t.block, m, tape.mlp, dx, mlp_);
   gemm(m, dx, t.block.w_o, {z_.data(), d_attn_});  // dz
-  for (std::size_t h = 0; h < n_heads_; ++h) gemm(m, {z_.data() + h * d_head_, d_attn_}, t.w_v_t[h], head(c_, h));
+  for (std::size_t h = 0; h < n_heads_; ++h)
+    gemm(m, {z_.data() + h * d_head_, d_attn_}, t.w_v_t[h], head(c_, h));
   for (std::size_t i = 0; i < m; ++i) rows_backward(i, n, y + i * n, tape, dy.from(i * n));
-  for (std::size_t h = 0; h < n_heads_; ++h) gemm(m, head(u_, h), t.w_k[h], {q_.data() + h * d_head_, d_attn_});
+  for (std::size_t h = 0; h < n_heads_; ++h)
+    gemm(m, head(u_, h), t.w_k[h], {q_.data() + h * d_head_, d_attn_});
   gemm(m, {q_.data(), d_attn_}, t.w_q, {query_.data(), d_model_});
   for (std::size_t i = 0; i < m; ++i) {
     float* last = dy.row(i * n + n - 1);

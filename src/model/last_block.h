@@ -3,8 +3,8 @@
 // One query per sequence, so keys and values are never formed: with y_j = ln1(x_j), head h and query q_h,
 //   score_j  = q_h . (W_K^T y_j + b_K)      = u_h . y_j + const,   u_h = W_K q_h
 //   z_h      = sum_j p_j (W_V^T y_j + b_V)  = W_V^T c_h + b_V,     c_h = sum_j p_j y_j
-// (the constant cancels in the softmax). Exact algebra, and a factor d_model / (2 n_heads) less work than keys and values
-// of every position.
+// (the constant cancels in the softmax). Exact algebra, and a factor d_model / (2 n_heads) less work than
+// keys and values of every position.
 #pragma once
 
 #include "model/block.h"
@@ -12,29 +12,29 @@
 namespace deeptail {
 
 struct LastTape {
-  BlockTape mlp;                 // [m] rows; only its mlp part is used
-  AlignedVector<float> u;        // [m, n_heads, d_model]
-  AlignedVector<float> p;        // [m, n_heads, n]
+  BlockTape mlp;           // [m] rows; only its mlp part is used
+  AlignedVector<float> u;  // [m, n_heads, d_model]
+  AlignedVector<float> p;  // [m, n_heads, n]
 };
 
 struct LastTransposed {
-  BlockTransposed block;                   // w_o, w_in, w_out
-  PackedMatrix w_q;                        // [d_attn, d_model]
-  std::vector<PackedMatrix> w_k, w_v_t;    // per head [d_model, d_head], [d_head, d_model]
+  BlockTransposed block;                 // w_o, w_in, w_out
+  PackedMatrix w_q;                      // [d_attn, d_model]
+  std::vector<PackedMatrix> w_k, w_v_t;  // per head [d_model, d_head], [d_head, d_model]
 };
 
 class LastBlock {
  public:
   LastBlock(const ModelConfig& config, std::size_t max_sequences, std::size_t max_length);
 
-  // y: [m][n] pointers to rows [d_model], the last of each n being the query's; x: [m, d_model], the block's input at the
-  // last position, becomes its output.
+  // y: [m][n] pointers to rows [d_model], the last of each n being the query's; x: [m, d_model], the block's
+  // input at the last position, becomes its output.
   void forward(const BlockWeights& w, std::size_t m, std::size_t n, const float* const* y, Rows x,
                LastTape* tape = nullptr);
-  // dx: [m, d_model], gradient w.r.t. the output, becomes the one w.r.t. the input at the last position by way of the
-  // residual stream; dy: [m * n, d_model] receives the gradient w.r.t. every row of y.
-  void backward(const BlockWeights& w, const LastTransposed& t, std::size_t m, std::size_t n, const float* const* y,
-                const LastTape& tape, Rows dx, Rows dy);
+  // dx: [m, d_model], gradient w.r.t. the output, becomes the one w.r.t. the input at the last position by
+  // way of the residual stream; dy: [m * n, d_model] receives the gradient w.r.t. every row of y.
+  void backward(const BlockWeights& w, const LastTransposed& t, std::size_t m, std::size_t n,
+                const float* const* y, const LastTape& tape, Rows dx, Rows dy);
 
  private:
   ConstRows head(const AlignedVector<float>& rows, std::size_t h) const;  // of [m, n_heads, d_model]
@@ -44,12 +44,12 @@ class LastBlock {
   std::size_t n_heads_, d_head_, d_attn_, d_model_;
   float scale_;
   MlpScratch mlp_;
-  AlignedVector<float> query_;   // [m, d_model]
-  AlignedVector<float> q_, z_;   // [m, d_attn]
-  AlignedVector<float> u_, c_;   // [m, n_heads, d_model]
-  AlignedVector<float> p_;       // [n_heads, n]
-  AlignedVector<float> mix_;     // [n, 2 n_heads]
-  AlignedVector<float> panel_;   // [2 n_heads][16]
+  AlignedVector<float> query_;  // [m, d_model]
+  AlignedVector<float> q_, z_;  // [m, d_attn]
+  AlignedVector<float> u_, c_;  // [m, n_heads, d_model]
+  AlignedVector<float> p_;      // [n_heads, n]
+  AlignedVector<float> mix_;    // [n, 2 n_heads]
+  AlignedVector<float> panel_;  // [2 n_heads][16]
 };
 
 }  // namespace deeptail

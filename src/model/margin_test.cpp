@@ -1,8 +1,8 @@
 // "Is the margin at least this?", with as few logits as it takes.
 //
-// A row fails as soon as one other logit o gives best_target - o < level (in fp32, as margins() subtracts); the
-// subtraction is monotone in o, so the largest o decides exactly as any witness does. A row passes only after the whole
-// vocabulary has had its say.
+// A row fails as soon as one other logit o gives best_target - o < level (in fp32, as margins() subtracts);
+// the subtraction is monotone in o, so the largest o decides exactly as any witness does. A row passes only
+// after the whole vocabulary has had its say.
 #include <algorithm>
 #include <numeric>
 
@@ -47,8 +47,10 @@ struct MarginTest::Impl {
   std::uint64_t run(const Question& question, std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
                     Scratch& s) const;
   void find_leads(std::size_t open, Scratch& s) const;
-  std::size_t ask_winners(const Question& question, std::size_t open, std::span<std::uint8_t> out, Scratch& s) const;
-  void ask_everything(const Question& question, std::size_t open, std::span<std::uint8_t> out, Scratch& s) const;
+  std::size_t ask_winners(const Question& question, std::size_t open, std::span<std::uint8_t> out,
+                          Scratch& s) const;
+  void ask_everything(const Question& question, std::size_t open, std::span<std::uint8_t> out,
+                      Scratch& s) const;
   template <class IdOf>
   std::size_t drop_refuted(const Question& question, std::size_t open, std::size_t n_columns,
                            std::span<std::uint8_t> out, Scratch& s, IdOf id_of) const;
@@ -60,7 +62,8 @@ namespace {
 std::vector<TokenId> usable_winners(std::span<const TokenId> ids, std::vector<std::uint8_t> taken) {
   std::vector<TokenId> out;
   for (const TokenId id : ids) {
-    if (id < 0 || static_cast<std::size_t>(id) >= taken.size() || taken[static_cast<std::size_t>(id)]) continue;
+    if (id < 0 || static_cast<std::size_t>(id) >= taken.size() || taken[static_cast<std::size_t>(id)])
+      continue;
     taken[static_cast<std::size_t>(id)] = 1;
     if (out.size() < kStripPanels * kPanel) out.push_back(id);
   }
@@ -78,27 +81,31 @@ MarginTest::MarginTest(const Transformer& model, const Target& target, std::span
 MarginTest::~MarginTest() = default;
 MarginTest::MarginTest(MarginTest&&) noexcept = default;
 
-MarginTest::ScratchPtr MarginTest::make_scratch() const { return ScratchPtr(new Scratch(impl_->model.config())); }
+MarginTest::ScratchPtr MarginTest::make_scratch() const {
+  return ScratchPtr(new Scratch(impl_->model.config()));
+}
 void MarginTest::ScratchDeleter::operator()(Scratch* scratch) const { delete scratch; }
 
 std::uint64_t MarginTest::at_least(float level, std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
                                    Scratch& scratch) const {
   return impl_->run({false, level}, n, resid, out, scratch);
 }
-std::uint64_t MarginTest::event(std::size_t n, ConstRows resid, std::span<std::uint8_t> out, Scratch& scratch) const {
+std::uint64_t MarginTest::event(std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
+                                Scratch& scratch) const {
   return impl_->run({true, 0.0f}, n, resid, out, scratch);
 }
 
 void MarginTest::Impl::find_leads(std::size_t open, Scratch& s) const {
   std::fill(s.leads.begin(), s.leads.end(), Lead{});
   s.n_logits += open * target.n();
-  for_each_strip(open, normed(s), target, s.unembed.strip, [&](std::size_t first, std::size_t columns, Rows strip) {
-    for (std::size_t i = 0; i < open; ++i) {
-      const Best best = best_of(columns, strip.row(i));
-      if (s.leads[i].id < 0 || best.value > s.leads[i].value)
-        s.leads[i] = {best.value, target_set.ids()[first + best.index]};
-    }
-  });
+  for_each_strip(open, normed(s), target, s.unembed.strip,
+                 [&](std::size_t first, std::size_t columns, Rows strip) {
+                   for (std::size_t i = 0; i < open; ++i) {
+                     const Best best = best_of(columns, strip.row(i));
+                     if (s.leads[i].id < 0 || best.value > s.leads[i].value)
+                       s.leads[i] = {best.value, target_set.ids()[first + best.index]};
+                   }
+                 });
 }
 
 // Rows refuted by the strip's largest logit are answered and leave; the others close ranks.
@@ -123,8 +130,8 @@ std::size_t MarginTest::Impl::drop_refuted(const Question& question, std::size_t
   return kept;
 }
 
-std::size_t MarginTest::Impl::ask_winners(const Question& question, std::size_t open, std::span<std::uint8_t> out,
-                                          Scratch& s) const {
+std::size_t MarginTest::Impl::ask_winners(const Question& question, std::size_t open,
+                                          std::span<std::uint8_t> out, Scratch& s) const {
   if (winner_ids.empty()) return open;
   s.n_logits += open * winners.n();
   gemm(open, normed(s), winners, {s.unembed.strip.data(), kStripPanels * kPanel});
@@ -142,7 +149,8 @@ void MarginTest::Impl::ask_everything(const Question& question, std::size_t open
     s.n_logits += open * columns;
     for (const TokenId id : target_set.in_range(first, first + columns))
       for (std::size_t i = 0; i < open; ++i) strip.row(i)[static_cast<std::size_t>(id) - first] = kNoLogit;
-    open = drop_refuted(question, open, columns, out, s, [&](std::size_t j) { return static_cast<TokenId>(first + j); });
+    open = drop_refuted(question, open, columns, out, s,
+                        [&](std::size_t j) { return static_cast<TokenId>(first + j); });
   }
 }
 
@@ -151,7 +159,8 @@ std::uint64_t MarginTest::Impl::run(const Question& question, std::size_t n, Con
   s.n_logits = 0;
   for (std::size_t first = 0; first < n; first += kUnembedRows) {
     std::size_t open = std::min(kUnembedRows, n - first);
-    layernorm(open, resid.from(first), model.weights().ln_final, {s.unembed.normed.data(), model.config().d_model});
+    layernorm(open, resid.from(first), model.weights().ln_final,
+              {s.unembed.normed.data(), model.config().d_model});
     const auto block_out = out.subspan(first, open);
     std::fill(block_out.begin(), block_out.end(), std::uint8_t{1});
     std::iota(s.rows.begin(), s.rows.end(), std::size_t{0});

@@ -80,7 +80,7 @@ void Pass::run(std::span<Segment> segments, const FirstLayerTable* table, Rows o
     const Segment& s = segments[i];
     const float** rows = last_rows_.data() + i * n;
     for (std::size_t j = 0; j < n; ++j)
-      rows[j] = !block_        ? single_layer_row(s, j, table)
+      rows[j] = !block_       ? single_layer_row(s, j, table)
                 : j < s.start ? layout_.last_input(s.cache, j)
                               : layout_.last_input(s.fresh, j);
     if (!block_) embed_token(model_, s.tokens[n - 1], n - 1, layout_.last_residual(s.fresh));

@@ -15,8 +15,8 @@ class Pass {
  public:
   Pass(const Transformer& model, const SlotLayout& layout);
 
-  // segments: at most group_size(), all of the layout's length. Sets their first_row and, where it is null, their fresh
-  // slot. out: [segments.size(), d_model].
+  // segments: at most group_size(), all of the layout's length. Sets their first_row and, where it is null,
+  // their fresh slot. out: [segments.size(), d_model].
   void run(std::span<Segment> segments, const FirstLayerTable* table, Rows out);
 
  private:
@@ -30,8 +30,8 @@ class Pass {
   std::size_t max_rows_;
   std::optional<FullBlock> block_;
   LastBlock last_;
-  AlignedVector<float> x_;             // [max_rows, d_model]
-  AlignedVector<float> fresh_;         // [group_size][layout.size()]
+  AlignedVector<float> x_;               // [max_rows, d_model]
+  AlignedVector<float> fresh_;           // [group_size][layout.size()]
   std::vector<const float*> last_rows_;  // [group_size, length]
 };
 

@@ -52,7 +52,8 @@ void Rescorer::reset(TokenBatch batch, Rows out) {
     Impl::Worker& worker = *m.workers[w];
     const std::size_t first = block * group, n = std::min(group, batch.size() - first);
     for (std::size_t i = 0; i < n; ++i)
-      worker.segments[i] = {.tokens = batch.row(first + i), .length = batch.length, .fresh = m.slot(first + i)};
+      worker.segments[i] = {
+          .tokens = batch.row(first + i), .length = batch.length, .fresh = m.slot(first + i)};
     const Rows resid = out.data != nullptr ? out.from(first) : Rows{worker.resid.data(), d};
     worker.pass.run({worker.segments.data(), n}, nullptr, resid);
   });
@@ -76,7 +77,8 @@ void Rescorer::Impl::commit(const Segment& s, std::size_t slot_index) {
     layout.copy(s.fresh, to, s.start);
   } else {  // one layer: a row depends on its own token alone
     for (std::size_t j = s.start; j < s.length; ++j)
-      if (!s.unchanged(j)) std::copy_n(layout.last_input(s.fresh, j), model.config().d_model, layout.last_input(to, j));
+      if (!s.unchanged(j))
+        std::copy_n(layout.last_input(s.fresh, j), model.config().d_model, layout.last_input(to, j));
     std::copy_n(layout.last_residual(s.fresh), model.config().d_model, layout.last_residual(to));
   }
   std::copy_n(s.tokens + s.start, s.n_rows(), slot_tokens(slot_index) + s.start);

@@ -6,11 +6,12 @@
 namespace deeptail {
 
 // One slot is one array of floats:
-//   first full block:  rows [length][3 d_attn]   queries, keys, values   (first-layer rows depend on their own token only)
-//   other full blocks: rows [length][2 d_attn]   keys, values
-//   last block:        rows [length][d_model]    ln1 of its input
-//   last block:        [d_model]                 its input at the last position
-// Full blocks are all but the last; without `keep_keys` their rows are left out (a plain forward pass needs none).
+//   first full block:  rows [length][3 d_attn]   queries, keys, values   (first-layer rows depend on their
+//   own token only) other full blocks: rows [length][2 d_attn]   keys, values last block:        rows
+//   [length][d_model]    ln1 of its input last block:        [d_model]                 its input at the last
+//   position
+// Full blocks are all but the last; without `keep_keys` their rows are left out (a plain forward pass needs
+// none).
 class SlotLayout {
  public:
   SlotLayout(const ModelConfig& config, std::size_t length, bool keep_keys)
@@ -51,7 +52,8 @@ class SlotLayout {
   // Copies positions [first, length) of every part.
   void copy(const float* from, float* to, std::size_t first) const {
     const auto copy_rows = [&](std::size_t offset, std::size_t row_width) {
-      std::copy_n(from + offset + first * row_width, (length_ - first) * row_width, to + offset + first * row_width);
+      std::copy_n(from + offset + first * row_width, (length_ - first) * row_width,
+                  to + offset + first * row_width);
     };
     if (keep_keys_)
       for (std::size_t layer = 0; layer < n_full_layers(); ++layer) copy_rows(offsets_[layer], width(layer));

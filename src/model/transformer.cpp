@@ -9,7 +9,8 @@ namespace deeptail {
 
 namespace fs = std::filesystem;
 
-Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap& tensors, const std::string& where) {
+Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap& tensors,
+                                      const std::string& where) {
   Transformer model;
   model.config_ = config;
   model.weights_ = std::make_shared<const Weights>(make_weights(config, tensors, where));
@@ -40,8 +41,9 @@ std::string find_model(const std::string& name_or_path) {
     if (is_model(place / name_or_path)) return (place / name_or_path).string();
     tried.push_back(place.string());
   }
-  throw InputError("model {}: no such folder, and no model of that name in {}; `deeptail model list` shows what there is",
-                   name_or_path, fmt::join(tried, ", "));
+  throw InputError(
+      "model {}: no such folder, and no model of that name in {}; `deeptail model list` shows what there is",
+      name_or_path, fmt::join(tried, ", "));
 }
 
 std::vector<std::string> list_models() {

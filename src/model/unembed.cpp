@@ -23,7 +23,8 @@ Target::Target(std::vector<TokenId> ids, const ModelConfig& config) : ids_(std::
       throw InputError("target: token id {}: expected 0 to d_vocab - 1 = {}", id, config.d_vocab - 1);
   std::sort(ids_.begin(), ids_.end());
   ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
-  if (ids_.size() == config.d_vocab) throw InputError("target: holds the whole vocabulary, so the event is certain");
+  if (ids_.size() == config.d_vocab)
+    throw InputError("target: holds the whole vocabulary, so the event is certain");
 }
 
 std::span<const TokenId> Target::in_range(std::size_t first, std::size_t end) const {
@@ -38,19 +39,20 @@ void logits(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool
                      });
 }
 
-void argmax(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool, std::span<TokenId> out) {
-  for_each_row_block(
-      model, n, resid, pool, [&](std::size_t first, std::size_t rows, ConstRows normed, UnembedScratch& scratch) {
-        std::array<Leader, kUnembedRows> leaders{};
-        for_each_strip(rows, normed, model.weights().w_u, scratch.strip,
-                       [&](std::size_t column, std::size_t columns, Rows strip) {
-                         for (std::size_t i = 0; i < rows; ++i) {
-                           const Best best = best_of(columns, strip.row(i));
-                           leaders[i].challenge(best.value, column + best.index);
-                         }
-                       });
-        for (std::size_t i = 0; i < rows; ++i) out[first + i] = leaders[i].id;
-      });
+void argmax(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool,
+            std::span<TokenId> out) {
+  for_each_row_block(model, n, resid, pool,
+                     [&](std::size_t first, std::size_t rows, ConstRows normed, UnembedScratch& scratch) {
+                       std::array<Leader, kUnembedRows> leaders{};
+                       for_each_strip(rows, normed, model.weights().w_u, scratch.strip,
+                                      [&](std::size_t column, std::size_t columns, Rows strip) {
+                                        for (std::size_t i = 0; i < rows; ++i) {
+                                          const Best best = best_of(columns, strip.row(i));
+                                          leaders[i].challenge(best.value, column + best.index);
+                                        }
+                                      });
+                       for (std::size_t i = 0; i < rows; ++i) out[first + i] = leaders[i].id;
+                     });
 }
 
 void margins(const Transformer& model, const Target& target, std::size_t n, ConstRows resid, ThreadPool& pool,
@@ -58,27 +60,29 @@ void margins(const Transformer& model, const Target& target, std::size_t n, Cons
   struct Pair {
     Leader target, other;
   };
-  for_each_row_block(
-      model, n, resid, pool, [&](std::size_t first, std::size_t rows, ConstRows normed, UnembedScratch& scratch) {
-        std::array<Pair, kUnembedRows> leaders{};
-        for_each_strip(
-            rows, normed, model.weights().w_u, scratch.strip, [&](std::size_t column, std::size_t columns, Rows strip) {
-              const auto ids = target.in_range(column, column + columns);
-              for (std::size_t i = 0; i < rows; ++i) {
-                for (const TokenId id : ids) {
-                  float& logit = strip.row(i)[static_cast<std::size_t>(id) - column];
-                  leaders[i].target.challenge(logit, static_cast<std::size_t>(id));
-                  logit = kNoLogit;  // out of the way of the others
-                }
-                const Best best = best_of(columns, strip.row(i));
-                if (best.value > kNoLogit) leaders[i].other.challenge(best.value, column + best.index);
-              }
-            });
-        for (std::size_t i = 0; i < rows; ++i) {
-          const auto& [t, o] = leaders[i];
-          out[first + i] = {t.value - o.value, t.id, o.id};
-        }
-      });
+  for_each_row_block(model, n, resid, pool,
+                     [&](std::size_t first, std::size_t rows, ConstRows normed, UnembedScratch& scratch) {
+                       std::array<Pair, kUnembedRows> leaders{};
+                       for_each_strip(rows, normed, model.weights().w_u, scratch.strip,
+                                      [&](std::size_t column, std::size_t columns, Rows strip) {
+                                        const auto ids = target.in_range(column, column + columns);
+                                        for (std::size_t i = 0; i < rows; ++i) {
+                                          for (const TokenId id : ids) {
+                                            float& logit =
+                                                strip.row(i)[static_cast<std::size_t>(id) - column];
+                                            leaders[i].target.challenge(logit, static_cast<std::size_t>(id));
+                                            logit = kNoLogit;  // out of the way of the others
+                                          }
+                                          const Best best = best_of(columns, strip.row(i));
+                                          if (best.value > kNoLogit)
+                                            leaders[i].other.challenge(best.value, column + best.index);
+                                        }
+                                      });
+                       for (std::size_t i = 0; i < rows; ++i) {
+                         const auto& [t, o] = leaders[i];
+                         out[first + i] = {t.value - o.value, t.id, o.id};
+                       }
+                     });
 }
 
 }  // namespace deeptail

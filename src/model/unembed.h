@@ -8,9 +8,9 @@
 
 namespace deeptail {
 
-inline constexpr std::size_t kUnembedRows = 96;   // rows of one block of work
+inline constexpr std::size_t kUnembedRows = 96;  // rows of one block of work
 inline constexpr float kNoLogit = -std::numeric_limits<float>::infinity();
-inline constexpr std::size_t kStripPanels = 32;   // panels of one strip: 512 columns
+inline constexpr std::size_t kStripPanels = 32;  // panels of one strip: 512 columns
 
 struct UnembedScratch {
   explicit UnembedScratch(const ModelConfig& config)
@@ -21,7 +21,8 @@ struct UnembedScratch {
 
 // Calls use(first_column, n_columns, logits: [n, n_columns]) for strips of w.
 template <class Use>
-void for_each_strip(std::size_t n, ConstRows normed, const PackedMatrix& w, AlignedVector<float>& strip, Use use) {
+void for_each_strip(std::size_t n, ConstRows normed, const PackedMatrix& w, AlignedVector<float>& strip,
+                    Use use) {
   const Rows out{strip.data(), kStripPanels * kPanel};
   for (std::size_t panel = 0; panel < w.n_panels(); panel += kStripPanels) {
     const std::size_t count = std::min(kStripPanels, w.n_panels() - panel);
@@ -32,7 +33,8 @@ void for_each_strip(std::size_t n, ConstRows normed, const PackedMatrix& w, Alig
 
 // Runs body(first_row, n_rows, normed rows, scratch) over blocks of residuals.
 template <class Body>
-void for_each_row_block(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool, Body body) {
+void for_each_row_block(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool,
+                        Body body) {
   std::vector<std::unique_ptr<UnembedScratch>> scratch(pool.size());
   pool.for_each_block((n + kUnembedRows - 1) / kUnembedRows, [&](std::size_t block, std::size_t worker) {
     if (!scratch[worker]) scratch[worker] = std::make_unique<UnembedScratch>(model.config());

@@ -1,8 +1,8 @@
 // A model against logits that were computed elsewhere.
 //
 // reference.json: {"inputs": [[id, ..], ..], "token_ids": [id, ..], "logits": [[..], ..], "argmax": [id, ..],
-// "gap": [..]}: for every input the last position's logits at token_ids, its argmax, and the distance of the largest
-// logit to the second.
+// "gap": [..]}: for every input the last position's logits at token_ids, its argmax, and the distance of the
+// largest logit to the second.
 #include <cmath>
 #include <filesystem>
 
@@ -46,7 +46,8 @@ Reference parse_reference(std::string_view text, const std::string& where, const
 
 }  // namespace
 
-std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& folder, ThreadPool& pool) {
+std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& folder,
+                                         ThreadPool& pool) {
   const std::string path = (std::filesystem::path(folder) / "reference.json").string();
   if (!std::filesystem::exists(path)) return std::nullopt;
   const MappedFile file(path);

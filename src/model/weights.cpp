@@ -27,8 +27,8 @@ class Reader {
     if (it == tensors_.end()) throw InputError("{}: tensor {} is missing", where_, name);
     const Shape expected = shape_of(sizes);
     if (it->second.shape != expected)
-      throw InputError("{}: tensor {}: expected shape {} from config.json, found {}", where_, name, text_of(expected),
-                       text_of(it->second.shape));
+      throw InputError("{}: tensor {}: expected shape {} from config.json, found {}", where_, name,
+                       text_of(expected), text_of(it->second.shape));
     used_.insert(name);
     return to_float(it->second);
   }
@@ -51,20 +51,21 @@ class Reader {
 AlignedVector<float> aligned(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
 LayerNorm take_layernorm(Reader& reader, const std::string& name, const ModelConfig& c) {
-  return {aligned(reader.take(name + ".w", {c.d_model})), aligned(reader.take(name + ".b", {c.d_model})), c.eps};
+  return {aligned(reader.take(name + ".w", {c.d_model})), aligned(reader.take(name + ".b", {c.d_model})),
+          c.eps};
 }
 
 // Copies w: [n_heads, d_model, d_head] into columns [first, first + d_attn) of out: [d_model, width].
-void heads_side_by_side(const std::vector<float>& w, const ModelConfig& c, std::vector<float>& out, std::size_t width,
-                        std::size_t first) {
+void heads_side_by_side(const std::vector<float>& w, const ModelConfig& c, std::vector<float>& out,
+                        std::size_t width, std::size_t first) {
   for (std::size_t h = 0; h < c.n_heads; ++h)
     for (std::size_t i = 0; i < c.d_model; ++i)
       std::copy_n(w.begin() + static_cast<std::ptrdiff_t>((h * c.d_model + i) * c.d_head), c.d_head,
                   out.begin() + static_cast<std::ptrdiff_t>(i * width + first + h * c.d_head));
 }
 
-// The last block answers for one position only, so keys and values are never formed: the query is carried through W_K,
-// and the average of the inputs through W_V (last_block.cpp).
+// The last block answers for one position only, so keys and values are never formed: the query is carried
+// through W_K, and the average of the inputs through W_V (last_block.cpp).
 void pack_last_block(BlockWeights& block, const ModelConfig& c, const std::vector<float> (&w)[3],
                      const std::vector<float> (&b)[3]) {
   std::vector<float> w_q(c.d_model * c.d_attn());
@@ -72,7 +73,8 @@ void pack_last_block(BlockWeights& block, const ModelConfig& c, const std::vecto
   block.w_q = PackedMatrix(w_q, c.d_model, c.d_attn(), b[0]);
   const std::size_t head_size = c.d_model * c.d_head;
   for (std::size_t h = 0; h < c.n_heads; ++h) {
-    const std::span<const float> k(w[1].data() + h * head_size, head_size), v(w[2].data() + h * head_size, head_size);
+    const std::span<const float> k(w[1].data() + h * head_size, head_size),
+        v(w[2].data() + h * head_size, head_size);
     block.w_k_t.push_back(PackedMatrix(k, c.d_model, c.d_head).transposed());
     block.w_v.emplace_back(v, c.d_model, c.d_head, std::span(b[2]).subspan(h * c.d_head, c.d_head));
   }

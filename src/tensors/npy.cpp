@@ -16,12 +16,12 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 
 constexpr std::array<std::pair<std::string_view, DType>, 7> kNpyDTypes{{{"<f2", DType::kF16},
-                                                                     {"<f4", DType::kF32},
-                                                                     {"<f8", DType::kF64},
-                                                                     {"<i4", DType::kI32},
-                                                                     {"<i8", DType::kI64},
-                                                                     {"|u1", DType::kU8},
-                                                                     {"|b1", DType::kBool}}};
+                                                                        {"<f4", DType::kF32},
+                                                                        {"<f8", DType::kF64},
+                                                                        {"<i4", DType::kI32},
+                                                                        {"<i8", DType::kI64},
+                                                                        {"|u1", DType::kU8},
+                                                                        {"|b1", DType::kBool}}};
 
 struct Header {
   std::optional<std::string_view> descr;

@@ -116,8 +116,8 @@ DirectoryEntry read_directory_entry(ByteReader& directory) {
 
 // The bytes of an entry, which must lie before the directory. Sizes come from the directory: writers that
 // stream leave them zero in the local header.
-std::span<const std::byte> entry_bytes(const DirectoryEntry& entry, std::span<const std::byte> before_directory,
-                                       std::string_view file) {
+std::span<const std::byte> entry_bytes(const DirectoryEntry& entry,
+                                       std::span<const std::byte> before_directory, std::string_view file) {
   const std::string where = fmt::format("{}: entry '{}'", file, printable(entry.name));
   if (entry.method != kStored)
     throw InputError(

@@ -40,8 +40,8 @@ TEST_F(ModelCommand, VerifyPassesOnTheZoo) {
 
 TEST_F(ModelCommand, VerifyNoticesOtherWeights) {
   fs::copy(std::string(DEEPTAIL_SOURCE) + "/models/dt-1l", folder_ / "swapped", fs::copy_options::recursive);
-  fs::copy_file(std::string(DEEPTAIL_SOURCE) + "/models/dt-2l/reference.json", folder_ / "swapped" / "reference.json",
-                fs::copy_options::overwrite_existing);
+  fs::copy_file(std::string(DEEPTAIL_SOURCE) + "/models/dt-2l/reference.json",
+                folder_ / "swapped" / "reference.json", fs::copy_options::overwrite_existing);
   const Outcome outcome = run("model verify '" + path("swapped") + "'");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("do not give the logits of reference.json"), std::string::npos);

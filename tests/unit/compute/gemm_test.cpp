@@ -17,7 +17,8 @@ class Gemm : public ::testing::TestWithParam<Case> {};
 TEST_P(Gemm, EqualsTheChainToTheBit) {
   const auto [m, k, n] = GetParam();
   const std::size_t a_stride = k + 3, c_stride = n + 5;
-  const auto a = random_values(m * a_stride, 1), bias = random_values(n, 3), before = random_values(m * c_stride, 4);
+  const auto a = random_values(m * a_stride, 1), bias = random_values(n, 3),
+             before = random_values(m * c_stride, 4);
   const auto w = random_values(k * n, 2);
   const PackedMatrix packed({w.data(), w.size()}, k, n, {bias.data(), bias.size()});
   for (const GemmMode mode : {GemmMode::kStore, GemmMode::kAdd}) {
@@ -26,7 +27,8 @@ TEST_P(Gemm, EqualsTheChainToTheBit) {
     for (std::size_t i = 0; i < m; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
         const float product = reference::gemm_element(a.data() + i * a_stride, packed, j);
-        expect_same(c[i * c_stride + j], mode == GemmMode::kAdd ? before[i * c_stride + j] + product : product);
+        expect_same(c[i * c_stride + j],
+                    mode == GemmMode::kAdd ? before[i * c_stride + j] + product : product);
       }
       for (std::size_t j = n; j < c_stride; ++j)
         EXPECT_EQ(c[i * c_stride + j], before[i * c_stride + j]) << "wrote outside";

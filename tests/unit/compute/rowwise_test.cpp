@@ -18,7 +18,8 @@ TEST(LayerNorm, EqualsTheReference) {
     const LayerNorm ln = some_layernorm(d);
     AlignedVector<float> out(3 * d), expected(3 * d);
     layernorm(3, {x.data(), d}, ln, {out.data(), d});
-    for (std::size_t i = 0; i < 3; ++i) reference::layernorm_row(x.data() + i * d, ln, expected.data() + i * d);
+    for (std::size_t i = 0; i < 3; ++i)
+      reference::layernorm_row(x.data() + i * d, ln, expected.data() + i * d);
     for (std::size_t i = 0; i < out.size(); ++i) expect_same(out[i], expected[i]);
   }
 }
@@ -44,7 +45,8 @@ TEST(LayerNorm, BackwardEqualsDifferences) {
       double mean = 0, var = 0, total = 0;
       for (double a : v) mean += a / static_cast<double>(d);
       for (double a : v) var += (a - mean) * (a - mean) / static_cast<double>(d);
-      for (std::size_t i = 0; i < d; ++i) total += g[i] * ((v[i] - mean) / std::sqrt(var + 1e-5) * ln.weight[i]);
+      for (std::size_t i = 0; i < d; ++i)
+        total += g[i] * ((v[i] - mean) / std::sqrt(var + 1e-5) * ln.weight[i]);
       return total;
     };
     for (std::size_t i = 0; i < d; ++i) {
@@ -104,7 +106,8 @@ TEST(GatheredRows, DotsAndSums) {
   const std::size_t n = 7;
   for (const std::size_t d : kWidths)
     for (const std::size_t heads : {1, 3, 4, 9}) {
-      const auto rows = random_values(n * d, 1), u = random_values(heads * d, 2), p = random_values(heads * n, 3);
+      const auto rows = random_values(n * d, 1), u = random_values(heads * d, 2),
+                 p = random_values(heads * n, 3);
       std::vector<const float*> pointers;
       for (std::size_t j = 0; j < n; ++j) pointers.push_back(rows.data() + (n - 1 - j) * d);
       AlignedVector<float> dots(heads * n), sums(heads * d);

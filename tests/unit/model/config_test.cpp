@@ -3,7 +3,8 @@
 namespace deeptail {
 namespace {
 
-const char* const kGood = R"({"n_layers":2,"d_model":128,"n_heads":4,"n_ctx":64,"d_vocab":4096,"act_fn":"gelu"})";
+const char* const kGood =
+    R"({"n_layers":2,"d_model":128,"n_heads":4,"n_ctx":64,"d_vocab":4096,"act_fn":"gelu"})";
 
 std::string message_of(const std::string& json) {
   try {
@@ -44,11 +45,13 @@ TEST(Config, EveryMistakeHasItsSentence) {
   EXPECT_EQ(message_of(changed("normalization_type", "\"RMS\"")),
             "config.json: key \"normalization_type\": \"RMS\" is not supported, only \"LN\"");
   EXPECT_EQ(message_of(changed("n_heads", "200")), "config.json: d_head is 0: more heads than d_model");
-  EXPECT_EQ(message_of(changed("eps", "\"small\"")), "config.json: key \"eps\": expected a number between 0 and 1");
+  EXPECT_EQ(message_of(changed("eps", "\"small\"")),
+            "config.json: key \"eps\": expected a number between 0 and 1");
   EXPECT_EQ(message_of(changed("d_vocab_out", "7")), "config.json: d_vocab_out must equal d_vocab (4096)");
   EXPECT_NE(message_of(changed("attn_scale", "8.0")), "");
-  EXPECT_EQ(message_of(changed("n_ctx", "-9223372036854775808")),
-            "config.json: key \"n_ctx\": expected a whole number from 1 to 1048576, found -9223372036854775808");
+  EXPECT_EQ(
+      message_of(changed("n_ctx", "-9223372036854775808")),
+      "config.json: key \"n_ctx\": expected a whole number from 1 to 1048576, found -9223372036854775808");
 }
 
 }  // namespace

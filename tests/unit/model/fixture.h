@@ -73,7 +73,8 @@ inline std::string name_of_param(const ::testing::TestParamInfo<std::string>& in
 }
 
 // Deterministic tokens, [n, length].
-inline std::vector<TokenId> some_tokens(const ModelConfig& config, std::size_t n, std::size_t length, unsigned seed) {
+inline std::vector<TokenId> some_tokens(const ModelConfig& config, std::size_t n, std::size_t length,
+                                        unsigned seed) {
   std::vector<TokenId> out(n * length);
   std::uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
   for (TokenId& t : out) {

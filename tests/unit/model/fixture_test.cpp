@@ -47,7 +47,8 @@ TEST_P(FixtureTest, GradientsEqualPyTorch) {
   std::size_t checked = 0;
   for (const FixtureSequence& s : fixture.sequences) {
     const TokenBatch batch{s.tokens, s.tokens.size()};
-    const auto check = [&](const Target& target, Objective objective, double value, const std::vector<double>& grad) {
+    const auto check = [&](const Target& target, Objective objective, double value,
+                           const std::vector<double>& grad) {
       if (grad.empty()) return;
       const GradientResult found = engine.run(batch, target, objective, pool);
       EXPECT_NEAR(found.values[0], value, 4e-4);
@@ -87,7 +88,8 @@ TEST_P(FixtureTest, SameBitsForThreadsBatchesAndTable) {
   }
   for (const std::size_t i : {0, 17, 204}) {
     const auto alone = residuals_of(fixture.model, {{tokens.data() + i * length, length}, length}, one);
-    EXPECT_TRUE(std::equal(alone.begin(), alone.end(), expected.begin() + static_cast<std::ptrdiff_t>(i * c.d_model)));
+    EXPECT_TRUE(std::equal(alone.begin(), alone.end(),
+                           expected.begin() + static_cast<std::ptrdiff_t>(i * c.d_model)));
   }
   std::vector<std::vector<TokenId>> support(length);
   for (std::size_t i = 0; i < n * length; ++i)

@@ -5,8 +5,8 @@ namespace deeptail {
 namespace {
 
 class GradientTest : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Models, GradientTest, ::testing::Values("rand-1l-64", "rand-2l-96-no-bias", "rand-4l-64"),
-                         name_of_param);
+INSTANTIATE_TEST_SUITE_P(Models, GradientTest,
+                         ::testing::Values("rand-1l-64", "rand-2l-96-no-bias", "rand-4l-64"), name_of_param);
 
 TEST_P(GradientTest, EqualFiniteDifferences) {
   const std::string folder = std::string(DEEPTAIL_TEST_DATA) + "/model/" + GetParam();
@@ -58,7 +58,8 @@ TEST_P(GradientTest, SameBitsForThreadsAndBatches) {
     EXPECT_EQ(found.gradients, expected.gradients);
     EXPECT_EQ(found.values, expected.values);
   }
-  const auto alone = engine.run({{tokens.data() + 11 * length, length}, length}, target, Objective::kTargetLogit, one);
+  const auto alone =
+      engine.run({{tokens.data() + 11 * length, length}, length}, target, Objective::kTargetLogit, one);
   EXPECT_TRUE(std::equal(alone.gradients.begin(), alone.gradients.end(),
                          expected.gradients.begin() + static_cast<std::ptrdiff_t>(11 * length * c.d_model)));
 }

@@ -28,20 +28,23 @@ TEST_P(RescorerTest, EqualsAFullRunToTheBit) {
         for (std::size_t changes = engine() % 3; changes > 0; --changes)  // none, one or two positions
           proposed[i * length + engine() % length] = static_cast<TokenId>(engine() % c.d_vocab);
       std::vector<Rescorer::Proposal> proposals;
-      for (std::size_t i = 0; i < n; ++i) proposals.push_back({n - 1 - i, proposed.data() + (n - 1 - i) * length});
+      for (std::size_t i = 0; i < n; ++i)
+        proposals.push_back({n - 1 - i, proposed.data() + (n - 1 - i) * length});
       const auto expected = residuals_of(fixture.model, {proposed, length}, pool);
       rescorer.propose(proposals, [&](std::size_t at, std::size_t count, ConstRows resid,
                                       std::span<std::uint8_t> accept, std::size_t) {
         for (std::size_t i = 0; i < count; ++i) {
           const std::size_t slot = proposals[at + i].slot;
-          EXPECT_TRUE(std::equal(resid.row(i), resid.row(i) + d, expected.data() + slot * d)) << "slot " << slot;
+          EXPECT_TRUE(std::equal(resid.row(i), resid.row(i) + d, expected.data() + slot * d))
+              << "slot " << slot;
           accept[i] = (slot + static_cast<std::size_t>(step)) % 2;
         }
       });
       for (std::size_t i = 0; i < n; ++i) {
         if ((i + static_cast<std::size_t>(step)) % 2 != 0)
           std::copy_n(proposed.data() + i * length, length, current.data() + i * length);
-        EXPECT_TRUE(std::equal(rescorer.tokens(i).begin(), rescorer.tokens(i).end(), current.data() + i * length));
+        EXPECT_TRUE(
+            std::equal(rescorer.tokens(i).begin(), rescorer.tokens(i).end(), current.data() + i * length));
       }
       rescorer.copy_slot(3, 5);
       std::copy_n(current.data() + 3 * length, length, current.data() + 5 * length);

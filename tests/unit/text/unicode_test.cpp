@@ -38,7 +38,8 @@ TEST(ValidUtf8Prefix, StopsAtTheFirstInvalidByte) {
       {"\xF5\x80\x80\x80", 0},
       {std::string("a\0b", 3), 3},
   };
-  for (const PrefixCase& c : cases) EXPECT_EQ(valid_utf8_prefix(c.text), c.valid) << testing::PrintToString(c.text);
+  for (const PrefixCase& c : cases)
+    EXPECT_EQ(valid_utf8_prefix(c.text), c.valid) << testing::PrintToString(c.text);
 }
 
 TEST(CodePoints, ReadForwardsAndBackwards) {
