@@ -62,7 +62,7 @@ double forward_rate(const Run& run, const Tensor& expected, double& max_error) {
   AlignedVector<float> resid(run.n() * c.d_model), out(run.n() * c.d_vocab);
   const auto forward = [&] {
     final_residuals(run.model, run.batch(), run.pool, {resid.data(), c.d_model});
-    logits(run.model, run.n(), {resid.data(), c.d_model}, run.pool, {out.data(), c.d_vocab});
+    logits(run.model.head(), run.n(), {resid.data(), c.d_model}, run.pool, {out.data(), c.d_vocab});
   };
   forward();
   const std::vector<float> truth = to_float(expected);
@@ -83,14 +83,14 @@ RescoreResult rescore_rate(const Run& run) {
   Rescorer rescorer(run.model, n, run.length, run.pool);
   AlignedVector<float> resid(n * d);
   rescorer.reset(run.batch(), {resid.data(), d});
-  const Target target({static_cast<TokenId>(c.d_vocab / 2)}, c);
+  const Target target({static_cast<TokenId>(c.d_vocab / 2)}, run.model.head());
   std::vector<TokenId> winners(n);
-  argmax(run.model, n, {resid.data(), d}, run.pool, winners);
-  const MarginTest test(run.model, target, winners);
+  argmax(run.model.head(), n, {resid.data(), d}, run.pool, winners);
+  const MarginTest test(run.model.head(), target, winners);
   std::vector<MarginTest::ScratchPtr> scratch;
   for (std::size_t i = 0; i < run.pool.size(); ++i) scratch.push_back(test.make_scratch());
   std::vector<Margin> margin(n);
-  margins(run.model, target, n, {resid.data(), d}, run.pool, margin);
+  margins(run.model.head(), target, n, {resid.data(), d}, run.pool, margin);
   std::vector<float> sorted;
   for (const Margin& m : margin) sorted.push_back(m.value);
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(n / 2), sorted.end());
@@ -125,7 +125,7 @@ RescoreResult rescore_rate(const Run& run) {
   for (int check = 0; check < 2; ++check) {
     step();
     final_residuals(run.model, {proposed, run.length}, run.pool, {resid.data(), d});
-    margins(run.model, target, n, {resid.data(), d}, run.pool, margin);
+    margins(run.model.head(), target, n, {resid.data(), d}, run.pool, margin);
     for (std::size_t i = 0; i < n; ++i) {
       result.wrong_decisions += (margin[i].value >= level) != (decisions[i] != 0);
       result.accepted += decisions[i] / static_cast<double>(2 * n);

@@ -31,6 +31,24 @@ struct ModelConfig {
 };
 ModelConfig parse_config(std::string_view json, std::string_view where);
 
+// The way from a final residual to the vocabulary: all that the activation-space methods need of a model.
+struct Head {
+  std::optional<LayerNorm> ln_final;  // none: the activations count as already normalised
+  PackedMatrix w_u;                   // [d_model, d_vocab], bias b_U (zeros where there is none)
+
+  // A user's file with unembed.W_U [d_model, d_vocab], optionally unembed.b_U [d_vocab], and ln_final.w and
+  // ln_final.b [d_model], both or neither. The norm's eps is 1e-5 unless a safetensors file says otherwise in
+  // its metadata ("ln_final.eps": "1e-6").
+  static Head load(const std::string& path);
+
+  std::size_t d_model() const { return w_u.k(); }
+  std::size_t d_vocab() const { return w_u.n(); }
+  // out: [n, d_model] = the residuals as W_U takes them.
+  void normalise(std::size_t n, ConstRows resid, Rows out) const;
+};
+// Writes what Head::load reads, in fp32 safetensors. The file appears whole or not at all.
+void save_head(const std::string& path, const Head& head);
+
 struct Weights;  // src/model/weights.h
 
 class Transformer {
@@ -42,6 +60,7 @@ class Transformer {
 
   const ModelConfig& config() const { return config_; }
   const Weights& weights() const { return *weights_; }
+  const Head& head() const;  // lives as long as this model or a copy of it
 
  private:
   ModelConfig config_;
@@ -88,15 +107,14 @@ void final_residuals(const Transformer& model, TokenBatch batch, ThreadPool& poo
 // --- from the residual to the vocabulary (unembedding) ---
 
 // out: [n, d_vocab].
-void logits(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool, Rows out);
+void logits(const Head& head, std::size_t n, ConstRows resid, ThreadPool& pool, Rows out);
 // The token said; ties go to the smallest id.
-void argmax(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool,
-            std::span<TokenId> out);
+void argmax(const Head& head, std::size_t n, ConstRows resid, ThreadPool& pool, std::span<TokenId> out);
 
 // A set of token ids, ascending and distinct.
 class Target {
  public:
-  Target(std::vector<TokenId> ids, const ModelConfig& config);
+  Target(std::vector<TokenId> ids, const Head& head);
   const std::vector<TokenId>& ids() const { return ids_; }
   std::span<const TokenId> in_range(std::size_t first, std::size_t end) const;  // those in [first, end)
 
@@ -111,7 +129,7 @@ struct Margin {
   // The event: the argmax is in the target. At a tie the smaller id wins.
   bool event() const { return value > 0.0f || (value == 0.0f && best_target < best_other); }
 };
-void margins(const Transformer& model, const Target& target, std::size_t n, ConstRows resid, ThreadPool& pool,
+void margins(const Head& head, const Target& target, std::size_t n, ConstRows resid, ThreadPool& pool,
              std::span<Margin> out);
 
 // Answers "is the margin at least this?" without always finishing: target columns first, then the usual
@@ -120,7 +138,8 @@ class MarginTest {
  public:
   struct Scratch;
   // usual_winners: ids that often beat the target, most frequent first; may be empty.
-  MarginTest(const Transformer& model, const Target& target, std::span<const TokenId> usual_winners = {});
+  // `head` must outlive the test.
+  MarginTest(const Head& head, const Target& target, std::span<const TokenId> usual_winners = {});
   ~MarginTest();
   MarginTest(MarginTest&&) noexcept;
 

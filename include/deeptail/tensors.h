@@ -45,6 +45,9 @@ using TensorMap = std::map<std::string, Tensor>;
 // name "".
 TensorMap read_tensors(const std::string& path);
 
+// The strings that a safetensors file keeps besides its tensors; empty for every other format.
+std::map<std::string, std::string> read_metadata(const std::string& path);
+
 // Values as fp32, whatever the file's dtype (booleans as 0 and 1). Throws InputError at the first NaN,
 // infinity, or fp64 too large for fp32, naming its index.
 std::vector<float> to_float(const Tensor& tensor);
@@ -53,5 +56,14 @@ std::vector<std::int64_t> to_int64(const Tensor& tensor);
 
 // Writes float32 .npy v1 (little endian, C order). The file appears whole or not at all.
 void write_npy(const std::string& path, std::span<const float> values, std::span<const std::int64_t> shape);
+
+// The same as safetensors, one or more float32 tensors.
+struct NamedValues {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::span<const float> values;
+};
+void write_safetensors(const std::string& path, std::span<const NamedValues> tensors,
+                       const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace deeptail

@@ -53,7 +53,7 @@ void run(const Options& o) {
   check_method(o.method);
   const McConfig config{.budget = parse_count(o.budget, "--budget"), .seed = o.seed};
   const Subject subject = load_subject(o.model, o.dist);
-  const Target target = parse_target(o.target, subject.model.config(), subject.tokenizer);
+  const Target target = parse_target(o.target, subject.model.head(), subject.tokenizer);
   ThreadPool pool;
   catch_interrupts();
   Estimate estimate;

@@ -86,7 +86,7 @@ void print_logits(const std::string& name, const std::string& ids, bool json) {
   ThreadPool pool;
   AlignedVector<float> resid(c.d_model), all(c.d_vocab);
   final_residuals(model, {tokens, tokens.size()}, pool, {resid.data(), c.d_model});
-  logits(model, 1, {resid.data(), c.d_model}, pool, {all.data(), c.d_vocab});
+  logits(model.head(), 1, {resid.data(), c.d_model}, pool, {all.data(), c.d_vocab});
   const std::size_t said = best_of(c.d_vocab, all.data()).index;
   if (json) {
     const Json out = {{"logits", std::vector<float>(all.begin(), all.end())}, {"argmax", said}};

@@ -59,13 +59,12 @@ TokenId resolve(Piece piece, const std::optional<NamedTokenizer>& tokenizer) {
 
 }  // namespace
 
-Target parse_target(std::string_view text, const ModelConfig& config,
-                    const std::optional<NamedTokenizer>& tokenizer) {
+Target parse_target(std::string_view text, const Head& head, const std::optional<NamedTokenizer>& tokenizer) {
   if (const auto id = tokenizer ? tokenizer->tokenizer.id_of(text) : std::nullopt; id && !as_id(text))
-    return Target({*id}, config);
+    return Target({*id}, head);
   std::vector<TokenId> ids;
   for (const Piece& piece : split(text)) ids.push_back(resolve(piece, tokenizer));
-  return Target(std::move(ids), config);
+  return Target(std::move(ids), head);
 }
 
 }  // namespace deeptail::cli

@@ -12,7 +12,6 @@ namespace deeptail::cli {
 // An id (1234), a token ( the), or several separated by commas. Whatever is wholly one token is that token,
 // so a comma alone is the token ","; numbers are ids. A piece in double quotes is a token whatever it looks
 // like: "7", "a,b".
-Target parse_target(std::string_view text, const ModelConfig& config,
-                    const std::optional<NamedTokenizer>& tokenizer);
+Target parse_target(std::string_view text, const Head& head, const std::optional<NamedTokenizer>& tokenizer);
 
 }  // namespace deeptail::cli

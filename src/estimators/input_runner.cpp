@@ -35,7 +35,7 @@ std::span<const TokenId> InputRunner::run(std::uint64_t first, std::size_t n) {
   if (resid_.size() < n * d) resid_.resize(n * d);
   sample_range(dist_, seed_, first, pool_, tokens_);
   final_residuals(model_, {tokens_, dist_.length()}, pool_, {resid_.data(), d}, table_.get());
-  argmax(model_, n, {resid_.data(), d}, pool_, said_);
+  argmax(model_.head(), n, {resid_.data(), d}, pool_, said_);
   return said_;
 }
 

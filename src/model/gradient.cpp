@@ -77,23 +77,24 @@ namespace {
 void objective_backward(const Transformer& model, const Target& target, Objective objective, std::size_t m,
                         ConstRows resid, Rows normed, Rows dresid, float* values, ThreadPool& serial) {
   const std::size_t d = model.config().d_model;
-  const Weights& w = model.weights();
+  const Head& head = model.head();
+  const PackedMatrix& w_u = head.w_u;
   std::vector<float> stats(2 * m), dnormed(m * d);
-  layernorm(m, resid, w.ln_final, normed, stats.data());
+  layernorm(m, resid, *head.ln_final, normed, stats.data());
   std::vector<Margin> found(m);
-  margins(model, target, m, resid, serial, found);
+  margins(head, target, m, resid, serial, found);
   for (std::size_t i = 0; i < m; ++i) {
     const auto t = static_cast<std::size_t>(found[i].best_target),
                o = static_cast<std::size_t>(found[i].best_other);
     const bool with_other = objective == Objective::kMargin;
     for (std::size_t k = 0; k < d; ++k)
-      dnormed[i * d + k] = w.w_u.at(k, t) - (with_other ? w.w_u.at(k, o) : 0.0f);
+      dnormed[i * d + k] = w_u.at(k, t) - (with_other ? w_u.at(k, o) : 0.0f);
     float logit = 0.0f;  // the same chain as the product's
-    for (std::size_t k = 0; k < d; ++k) logit = std::fma(normed.row(i)[k], w.w_u.at(k, t), logit);
-    values[i] = with_other ? found[i].value : logit + w.w_u.bias()[t];
+    for (std::size_t k = 0; k < d; ++k) logit = std::fma(normed.row(i)[k], w_u.at(k, t), logit);
+    values[i] = with_other ? found[i].value : logit + w_u.bias()[t];
   }
   std::fill_n(dresid.data, m * d, 0.0f);
-  layernorm_backward(m, resid, stats.data(), w.ln_final, {dnormed.data(), d}, dresid);
+  layernorm_backward(m, resid, stats.data(), *head.ln_final, {dnormed.data(), d}, dresid);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Question {
 }  // namespace
 
 struct MarginTest::Scratch {
-  explicit Scratch(const ModelConfig& config) : unembed(config), leads(kUnembedRows), rows(kUnembedRows) {}
+  explicit Scratch(const Head& head) : unembed(head), leads(kUnembedRows), rows(kUnembedRows) {}
   UnembedScratch unembed;
   std::vector<Lead> leads;        // of the rows still open
   std::vector<std::size_t> rows;  // which rows of the block they are
@@ -38,7 +38,7 @@ struct MarginTest::Scratch {
 };
 
 struct MarginTest::Impl {
-  const Transformer& model;
+  const Head& head;
   Target target_set;
   PackedMatrix target;  // [d_model, target ids]
   std::vector<TokenId> winner_ids;
@@ -54,7 +54,7 @@ struct MarginTest::Impl {
   template <class IdOf>
   std::size_t drop_refuted(const Question& question, std::size_t open, std::size_t n_columns,
                            std::span<std::uint8_t> out, Scratch& s, IdOf id_of) const;
-  ConstRows normed(const Scratch& s) const { return {s.unembed.normed.data(), model.config().d_model}; }
+  ConstRows normed(const Scratch& s) const { return {s.unembed.normed.data(), head.d_model()}; }
 };
 
 namespace {
@@ -71,19 +71,17 @@ std::vector<TokenId> usable_winners(std::span<const TokenId> ids, std::vector<st
 }
 }  // namespace
 
-MarginTest::MarginTest(const Transformer& model, const Target& target, std::span<const TokenId> usual_winners)
-    : impl_(new Impl{model, target, model.weights().w_u.columns(target.ids()), {}, {}}) {
-  std::vector<std::uint8_t> is_target(model.config().d_vocab, 0);
+MarginTest::MarginTest(const Head& head, const Target& target, std::span<const TokenId> usual_winners)
+    : impl_(new Impl{head, target, head.w_u.columns(target.ids()), {}, {}}) {
+  std::vector<std::uint8_t> is_target(head.d_vocab(), 0);
   for (const TokenId id : target.ids()) is_target[static_cast<std::size_t>(id)] = 1;
   impl_->winner_ids = usable_winners(usual_winners, std::move(is_target));
-  impl_->winners = model.weights().w_u.columns(impl_->winner_ids);
+  impl_->winners = head.w_u.columns(impl_->winner_ids);
 }
 MarginTest::~MarginTest() = default;
 MarginTest::MarginTest(MarginTest&&) noexcept = default;
 
-MarginTest::ScratchPtr MarginTest::make_scratch() const {
-  return ScratchPtr(new Scratch(impl_->model.config()));
-}
+MarginTest::ScratchPtr MarginTest::make_scratch() const { return ScratchPtr(new Scratch(impl_->head)); }
 void MarginTest::ScratchDeleter::operator()(Scratch* scratch) const { delete scratch; }
 
 std::uint64_t MarginTest::at_least(float level, std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
@@ -112,7 +110,7 @@ void MarginTest::Impl::find_leads(std::size_t open, Scratch& s) const {
 template <class IdOf>
 std::size_t MarginTest::Impl::drop_refuted(const Question& question, std::size_t open, std::size_t n_columns,
                                            std::span<std::uint8_t> out, Scratch& s, IdOf id_of) const {
-  const std::size_t d = model.config().d_model;
+  const std::size_t d = head.d_model();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < open; ++i) {
     const Best best = best_of(n_columns, s.unembed.strip.data() + i * kStripPanels * kPanel);
@@ -140,7 +138,7 @@ std::size_t MarginTest::Impl::ask_winners(const Question& question, std::size_t 
 
 void MarginTest::Impl::ask_everything(const Question& question, std::size_t open, std::span<std::uint8_t> out,
                                       Scratch& s) const {
-  const PackedMatrix& w = model.weights().w_u;
+  const PackedMatrix& w = head.w_u;
   const Rows strip{s.unembed.strip.data(), kStripPanels * kPanel};
   for (std::size_t panel = 0; panel < w.n_panels() && open > 0; panel += kStripPanels) {
     const std::size_t count = std::min(kStripPanels, w.n_panels() - panel), first = panel * kPanel;
@@ -159,8 +157,7 @@ std::uint64_t MarginTest::Impl::run(const Question& question, std::size_t n, Con
   s.n_logits = 0;
   for (std::size_t first = 0; first < n; first += kUnembedRows) {
     std::size_t open = std::min(kUnembedRows, n - first);
-    layernorm(open, resid.from(first), model.weights().ln_final,
-              {s.unembed.normed.data(), model.config().d_model});
+    head.normalise(open, resid.from(first), {s.unembed.normed.data(), head.d_model()});
     const auto block_out = out.subspan(first, open);
     std::fill(block_out.begin(), block_out.end(), std::uint8_t{1});
     std::iota(s.rows.begin(), s.rows.end(), std::size_t{0});

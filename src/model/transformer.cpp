@@ -17,6 +17,8 @@ Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap
   return model;
 }
 
+const Head& Transformer::head() const { return weights_->head; }
+
 Transformer Transformer::load(const std::string& folder) {
   const MappedFile config((fs::path(folder) / "config.json").string());
   ModelConfig parsed = parse_config(config.text(), config.path());

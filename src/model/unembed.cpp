@@ -16,14 +16,14 @@ struct Leader {
 };
 }  // namespace
 
-Target::Target(std::vector<TokenId> ids, const ModelConfig& config) : ids_(std::move(ids)) {
+Target::Target(std::vector<TokenId> ids, const Head& head) : ids_(std::move(ids)) {
   if (ids_.empty()) throw InputError("target: expected at least one token id, found none");
   for (const TokenId id : ids_)
-    if (id < 0 || static_cast<std::size_t>(id) >= config.d_vocab)
-      throw InputError("target: token id {}: expected 0 to d_vocab - 1 = {}", id, config.d_vocab - 1);
+    if (id < 0 || static_cast<std::size_t>(id) >= head.d_vocab())
+      throw InputError("target: token id {}: expected 0 to d_vocab - 1 = {}", id, head.d_vocab() - 1);
   std::sort(ids_.begin(), ids_.end());
   ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
-  if (ids_.size() == config.d_vocab)
+  if (ids_.size() == head.d_vocab())
     throw InputError("target: holds the whole vocabulary, so the event is certain");
 }
 
@@ -32,19 +32,18 @@ std::span<const TokenId> Target::in_range(std::size_t first, std::size_t end) co
   return {low, std::lower_bound(low, ids_.end(), static_cast<TokenId>(end))};
 }
 
-void logits(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool, Rows out) {
-  for_each_row_block(model, n, resid, pool,
+void logits(const Head& head, std::size_t n, ConstRows resid, ThreadPool& pool, Rows out) {
+  for_each_row_block(head, n, resid, pool,
                      [&](std::size_t first, std::size_t rows, ConstRows normed, UnembedScratch&) {
-                       gemm(rows, normed, model.weights().w_u, out.from(first));
+                       gemm(rows, normed, head.w_u, out.from(first));
                      });
 }
 
-void argmax(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool,
-            std::span<TokenId> out) {
-  for_each_row_block(model, n, resid, pool,
+void argmax(const Head& head, std::size_t n, ConstRows resid, ThreadPool& pool, std::span<TokenId> out) {
+  for_each_row_block(head, n, resid, pool,
                      [&](std::size_t first, std::size_t rows, ConstRows normed, UnembedScratch& scratch) {
                        std::array<Leader, kUnembedRows> leaders{};
-                       for_each_strip(rows, normed, model.weights().w_u, scratch.strip,
+                       for_each_strip(rows, normed, head.w_u, scratch.strip,
                                       [&](std::size_t column, std::size_t columns, Rows strip) {
                                         for (std::size_t i = 0; i < rows; ++i) {
                                           const Best best = best_of(columns, strip.row(i));
@@ -55,15 +54,15 @@ void argmax(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool
                      });
 }
 
-void margins(const Transformer& model, const Target& target, std::size_t n, ConstRows resid, ThreadPool& pool,
+void margins(const Head& head, const Target& target, std::size_t n, ConstRows resid, ThreadPool& pool,
              std::span<Margin> out) {
   struct Pair {
     Leader target, other;
   };
-  for_each_row_block(model, n, resid, pool,
+  for_each_row_block(head, n, resid, pool,
                      [&](std::size_t first, std::size_t rows, ConstRows normed, UnembedScratch& scratch) {
                        std::array<Pair, kUnembedRows> leaders{};
-                       for_each_strip(rows, normed, model.weights().w_u, scratch.strip,
+                       for_each_strip(rows, normed, head.w_u, scratch.strip,
                                       [&](std::size_t column, std::size_t columns, Rows strip) {
                                         const auto ids = target.in_range(column, column + columns);
                                         for (std::size_t i = 0; i < rows; ++i) {

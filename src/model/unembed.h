@@ -13,8 +13,8 @@ inline constexpr float kNoLogit = -std::numeric_limits<float>::infinity();
 inline constexpr std::size_t kStripPanels = 32;  // panels of one strip: 512 columns
 
 struct UnembedScratch {
-  explicit UnembedScratch(const ModelConfig& config)
-      : normed(kUnembedRows * config.d_model), strip(kUnembedRows * kStripPanels * kPanel) {}
+  explicit UnembedScratch(const Head& head)
+      : normed(kUnembedRows * head.d_model()), strip(kUnembedRows * kStripPanels * kPanel) {}
   AlignedVector<float> normed;  // [kUnembedRows, d_model] after ln_final
   AlignedVector<float> strip;   // [kUnembedRows, 512] logits
 };
@@ -33,14 +33,13 @@ void for_each_strip(std::size_t n, ConstRows normed, const PackedMatrix& w, Alig
 
 // Runs body(first_row, n_rows, normed rows, scratch) over blocks of residuals.
 template <class Body>
-void for_each_row_block(const Transformer& model, std::size_t n, ConstRows resid, ThreadPool& pool,
-                        Body body) {
+void for_each_row_block(const Head& head, std::size_t n, ConstRows resid, ThreadPool& pool, Body body) {
   std::vector<std::unique_ptr<UnembedScratch>> scratch(pool.size());
   pool.for_each_block((n + kUnembedRows - 1) / kUnembedRows, [&](std::size_t block, std::size_t worker) {
-    if (!scratch[worker]) scratch[worker] = std::make_unique<UnembedScratch>(model.config());
+    if (!scratch[worker]) scratch[worker] = std::make_unique<UnembedScratch>(head);
     const std::size_t first = block * kUnembedRows, rows = std::min(kUnembedRows, n - first);
-    const Rows normed{scratch[worker]->normed.data(), model.config().d_model};
-    layernorm(rows, resid.from(first), model.weights().ln_final, normed);
+    const Rows normed{scratch[worker]->normed.data(), head.d_model()};
+    head.normalise(rows, resid.from(first), normed);
     body(first, rows, ConstRows(normed), *scratch[worker]);
   });
 }

@@ -59,7 +59,7 @@ std::optional<VerifyReport> verify_model(const Transformer& model, const std::st
   AlignedVector<float> resid(c.d_model), found(c.d_vocab);
   for (std::size_t i = 0; i < r.inputs.size(); ++i) {
     final_residuals(model, {r.inputs[i], r.inputs[i].size()}, pool, {resid.data(), c.d_model});
-    logits(model, 1, {resid.data(), c.d_model}, pool, {found.data(), c.d_vocab});
+    logits(model.head(), 1, {resid.data(), c.d_model}, pool, {found.data(), c.d_vocab});
     for (std::size_t j = 0; j < r.token_ids.size(); ++j) {
       const double error = std::abs(found[static_cast<std::size_t>(r.token_ids[j])] - r.logits[i][j]);
       report.max_error = std::max(report.max_error, error);

@@ -125,11 +125,11 @@ Weights make_weights(const ModelConfig& c, const TensorMap& tensors, const std::
   weights.w_e = aligned(reader.take("embed.W_E", {c.d_vocab, c.d_model}));
   weights.w_pos = aligned(reader.take("pos_embed.W_pos", {c.n_ctx, c.d_model}));
   for (std::size_t i = 0; i < c.n_layers; ++i) weights.blocks.push_back(take_block(reader, c, i));
-  weights.ln_final = take_layernorm(reader, "ln_final", c);
+  weights.head.ln_final = take_layernorm(reader, "ln_final", c);
   const auto w_u = reader.take("unembed.W_U", {c.d_model, c.d_vocab});
   std::vector<float> b_u;
   if (reader.has("unembed.b_U")) b_u = reader.take("unembed.b_U", {c.d_vocab});
-  weights.w_u = PackedMatrix(w_u, c.d_model, c.d_vocab, b_u);
+  weights.head.w_u = PackedMatrix(w_u, c.d_model, c.d_vocab, b_u);
   reader.refuse_extra();
   return weights;
 }

@@ -18,8 +18,7 @@ struct Weights {
   AlignedVector<float> w_e;    // [d_vocab, d_model]
   AlignedVector<float> w_pos;  // [n_ctx, d_model]
   std::vector<BlockWeights> blocks;
-  LayerNorm ln_final;
-  PackedMatrix w_u;  // [d_model, d_vocab], bias b_U
+  Head head;
 };
 
 // Throws InputError for a missing, extra or misshapen tensor, and for values that are not finite.

@@ -69,4 +69,11 @@ TensorMap read_tensors(const std::string& path) {
   return tensors;
 }
 
+std::map<std::string, std::string> read_metadata(const std::string& path) {
+  std::error_code error;
+  const MappedFile file(fs::is_directory(path, error) ? find_in_folder(path) : path);
+  if (sniff(file) != Format::kSafetensors) return {};
+  return parse_safetensors_metadata(file.bytes(), file.path());
+}
+
 }  // namespace deeptail

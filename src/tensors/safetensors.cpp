@@ -166,10 +166,8 @@ void check_ranges(const std::vector<Entry>& entries, std::uint64_t data_size, st
                      data_size - expected);
 }
 
-}  // namespace
-
-TensorMap parse_safetensors(std::span<const std::byte> file, std::string_view where) {
-  ByteReader reader(file, where);
+// Leaves the reader at the start of the data.
+Json read_header(ByteReader& reader, std::string_view where) {
   const auto header_size = reader.read<std::uint64_t>("the header length");
   if (header_size > kMaxHeader)
     throw InputError("{}: offset 0: header length {} is above the limit of {}; not a safetensors file?",
@@ -182,7 +180,29 @@ TensorMap parse_safetensors(std::span<const std::byte> file, std::string_view wh
     throw InputError("{}: offset 8: expected a header that starts with '{{', found '{}'", where,
                      printable(header_text.substr(0, 1)));
 
-  const Json header = parse_header(header_text, where);
+  return parse_header(header_text, where);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> parse_safetensors_metadata(std::span<const std::byte> file,
+                                                              std::string_view where) {
+  ByteReader reader(file, where);
+  const Json header = read_header(reader, where);
+  std::map<std::string, std::string> metadata;
+  const auto found = header.find("__metadata__");
+  if (found == header.end()) return metadata;
+  for (const auto& [key, value] : found->items()) {
+    if (!found->is_object() || !value.is_string())
+      throw InputError("{}: __metadata__: expected an object of strings", where);
+    metadata.emplace(key, value.get<std::string>());
+  }
+  return metadata;
+}
+
+TensorMap parse_safetensors(std::span<const std::byte> file, std::string_view where) {
+  ByteReader reader(file, where);
+  const Json header = read_header(reader, where);
   std::vector<Entry> entries;
   for (const auto& [name, tensor] : header.items())
     if (name != "__metadata__") entries.push_back(read_entry(name, tensor, where));

@@ -16,5 +16,8 @@ namespace deeptail {
 
 // The tensors point into `file`; `where` names it in messages.
 TensorMap parse_safetensors(std::span<const std::byte> file, std::string_view where);
+// Its "__metadata__"; empty where there is none.
+std::map<std::string, std::string> parse_safetensors_metadata(std::span<const std::byte> file,
+                                                              std::string_view where);
 
 }  // namespace deeptail

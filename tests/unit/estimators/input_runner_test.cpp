@@ -18,7 +18,7 @@ TEST(InputRunner, SaysWhatTheModelSays) {
     AlignedVector<float> resid(d), all(dt_1l().config().d_vocab);
     final_residuals(dt_1l(), {tokens, tokens.size()}, pool,
                     {resid.data(), d});  // without the first layer's table
-    logits(dt_1l(), 1, {resid.data(), d}, pool, {all.data(), all.size()});
+    logits(dt_1l().head(), 1, {resid.data(), d}, pool, {all.data(), all.size()});
     EXPECT_EQ(static_cast<std::size_t>(said[i]), best_of(all.size(), all.data()).index);
   }
 }

@@ -11,7 +11,7 @@ namespace {
 TEST(Mc, CountsHitsAndKeepsTriggers) {
   const Distribution dist = shipped("hex");
   ThreadPool pool(2);
-  const Target target({69, 67}, dt_1l().config());
+  const Target target({69, 67}, dt_1l().head());
   const Estimate e = mc(dt_1l(), dist, target, {.budget = 2000, .seed = 3}, pool);
 
   InputRunner runner(dt_1l(), dist, 3, pool);
@@ -35,7 +35,7 @@ TEST(Mc, CountsHitsAndKeepsTriggers) {
 
 TEST(Mc, NeverSeenHasAnUpperBound) {
   ThreadPool pool(2);
-  const Estimate e = mc(dt_1l(), shipped("hex"), Target({3000}, dt_1l().config()), {.budget = 500}, pool);
+  const Estimate e = mc(dt_1l(), shipped("hex"), Target({3000}, dt_1l().head()), {.budget = 500}, pool);
   EXPECT_EQ(e.log_p, -INFINITY);
   EXPECT_EQ(e.log_low, -INFINITY);
   EXPECT_NEAR(std::exp(e.log_high), -std::expm1(std::log(0.025) / 500), 1e-15);
@@ -45,7 +45,7 @@ TEST(Mc, NeverSeenHasAnUpperBound) {
 
 TEST(Mc, StopsWhenToldAndSaysSo) {
   ThreadPool pool(2);
-  const Estimate e = mc(dt_1l(), shipped("hex"), Target({69}, dt_1l().config()), {.budget = 1 << 20}, pool,
+  const Estimate e = mc(dt_1l(), shipped("hex"), Target({69}, dt_1l().head()), {.budget = 1 << 20}, pool,
                         [](std::uint64_t) { return false; });
   EXPECT_LT(e.cost.forward, 1u << 20);
   ASSERT_EQ(e.warnings.size(), 1u);

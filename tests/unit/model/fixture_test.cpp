@@ -19,20 +19,21 @@ TEST_P(FixtureTest, LogitsEqualPyTorch) {
     const auto resid = residuals_of(fixture.model, batch, pool);
     for (std::size_t i = 0; i < c.d_model; ++i) EXPECT_NEAR(resid[i], s.resid_post[i], 2e-4);
     AlignedVector<float> found(c.d_vocab);
-    logits(fixture.model, 1, {resid.data(), c.d_model}, pool, {found.data(), c.d_vocab});
+    logits(fixture.model.head(), 1, {resid.data(), c.d_model}, pool, {found.data(), c.d_vocab});
     for (std::size_t i = 0; i < c.d_vocab; ++i) worst = std::max(worst, std::abs(found[i] - s.logits[i]));
 
     std::vector<double> sorted = s.logits;
     std::nth_element(sorted.begin(), sorted.begin() + 1, sorted.end(), std::greater<>());
     TokenId said = -1;
-    argmax(fixture.model, 1, {resid.data(), c.d_model}, pool, {&said, 1});
+    argmax(fixture.model.head(), 1, {resid.data(), c.d_model}, pool, {&said, 1});
     const double gap = *std::max_element(s.logits.begin(), s.logits.end()) - sorted[1];
     if (gap > 1e-3) {
       EXPECT_EQ(said, s.argmax);
     }
 
     Margin margin;
-    margins(fixture.model, Target(s.targets, c), 1, {resid.data(), c.d_model}, pool, {&margin, 1});
+    margins(fixture.model.head(), Target(s.targets, fixture.model.head()), 1, {resid.data(), c.d_model}, pool,
+            {&margin, 1});
     EXPECT_NEAR(margin.value, s.margin, 4e-4);
   }
   EXPECT_LE(worst, 2e-4);
@@ -41,7 +42,6 @@ TEST_P(FixtureTest, LogitsEqualPyTorch) {
 
 TEST_P(FixtureTest, GradientsEqualPyTorch) {
   const Fixture fixture = load_fixture(GetParam());
-  const ModelConfig& c = fixture.model.config();
   const GradientEngine engine(fixture.model);
   ThreadPool pool(2);
   std::size_t checked = 0;
@@ -63,8 +63,9 @@ TEST_P(FixtureTest, GradientsEqualPyTorch) {
         EXPECT_NEAR(found.gradients[i], grad[i], 1e-3 * std::abs(grad[i]) + 1e-5 * std::sqrt(norm));
       ++checked;
     };
-    check(Target({s.target}, c), Objective::kTargetLogit, s.target_logit, s.grad_target_logit);
-    check(Target(s.targets, c), Objective::kMargin, s.margin, s.grad_margin);
+    check(Target({s.target}, fixture.model.head()), Objective::kTargetLogit, s.target_logit,
+          s.grad_target_logit);
+    check(Target(s.targets, fixture.model.head()), Objective::kMargin, s.margin, s.grad_margin);
   }
   EXPECT_GE(checked, 4u);
 }
@@ -78,12 +79,12 @@ TEST_P(FixtureTest, SameBitsForThreadsBatchesAndTable) {
   ThreadPool one(1);
   const auto expected = residuals_of(fixture.model, {tokens, length}, one);
   AlignedVector<float> expected_logits(n * c.d_vocab);
-  logits(fixture.model, n, {expected.data(), c.d_model}, one, {expected_logits.data(), c.d_vocab});
+  logits(fixture.model.head(), n, {expected.data(), c.d_model}, one, {expected_logits.data(), c.d_vocab});
   for (const std::size_t threads : {2, 7}) {
     ThreadPool pool(threads);
     EXPECT_EQ(residuals_of(fixture.model, {tokens, length}, pool), expected);
     AlignedVector<float> found(n * c.d_vocab);
-    logits(fixture.model, n, {expected.data(), c.d_model}, pool, {found.data(), c.d_vocab});
+    logits(fixture.model.head(), n, {expected.data(), c.d_model}, pool, {found.data(), c.d_vocab});
     EXPECT_EQ(found, expected_logits);
   }
   for (const std::size_t i : {0, 17, 204}) {

@@ -19,14 +19,14 @@ TEST_P(GradientTest, EqualFiniteDifferences) {
   w_e.bytes = std::as_bytes(std::span(values));
 
   const std::vector<TokenId> tokens = {3, 8, 1, 4, 9};  // all different
-  const Target target({2, 11}, c);
+  const Target target({2, 11}, model.head());
   ThreadPool pool(1);
   const auto exact = GradientEngine(model).run({tokens, 5}, target, Objective::kMargin, pool);
   const auto margin_now = [&] {
     const Transformer moved = Transformer::from_tensors(c, tensors, "moved");
     const auto resid = residuals_of(moved, {tokens, 5}, pool);
     Margin margin;
-    margins(moved, target, 1, {resid.data(), c.d_model}, pool, {&margin, 1});
+    margins(moved.head(), target, 1, {resid.data(), c.d_model}, pool, {&margin, 1});
     return static_cast<double>(margin.value);
   };
   for (std::size_t position = 0; position < tokens.size(); ++position)
@@ -49,7 +49,7 @@ TEST_P(GradientTest, SameBitsForThreadsAndBatches) {
   const GradientEngine engine(fixture.model);
   const std::size_t n = 19, length = 7;
   const auto tokens = some_tokens(c, n, length, 3);
-  const Target target({5}, c);
+  const Target target({5}, fixture.model.head());
   ThreadPool one(1);
   const auto expected = engine.run({tokens, length}, target, Objective::kTargetLogit, one);
   for (const std::size_t threads : {2, 7}) {

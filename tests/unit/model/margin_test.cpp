@@ -10,17 +10,18 @@ INSTANTIATE_TEST_SUITE_P(Models, MarginTestTest, ::testing::ValuesIn(fixture_nam
 TEST_P(MarginTestTest, MarginsAndArgmaxFollowTheLogits) {
   const Fixture fixture = load_fixture(GetParam());
   const ModelConfig& c = fixture.model.config();
+  const Head& head = fixture.model.head();
   const std::size_t n = 130, length = 6;
   ThreadPool pool(2);
   const auto tokens = some_tokens(c, n, length, 9);
   const auto resid = residuals_of(fixture.model, {tokens, length}, pool);
   AlignedVector<float> all(n * c.d_vocab);
-  logits(fixture.model, n, {resid.data(), c.d_model}, pool, {all.data(), c.d_vocab});
+  logits(head, n, {resid.data(), c.d_model}, pool, {all.data(), c.d_vocab});
   std::vector<TokenId> said(n);
-  argmax(fixture.model, n, {resid.data(), c.d_model}, pool, said);
-  const Target target({1, 17, 40}, c);
+  argmax(head, n, {resid.data(), c.d_model}, pool, said);
+  const Target target({1, 17, 40}, head);
   std::vector<Margin> found(n);
-  margins(fixture.model, target, n, {resid.data(), c.d_model}, pool, found);
+  margins(head, target, n, {resid.data(), c.d_model}, pool, found);
   for (std::size_t i = 0; i < n; ++i) {
     const float* row = all.data() + i * c.d_vocab;
     EXPECT_EQ(said[i], std::max_element(row, row + c.d_vocab) - row);  // the first of the largest
@@ -38,16 +39,17 @@ TEST_P(MarginTestTest, MarginsAndArgmaxFollowTheLogits) {
 TEST_P(MarginTestTest, DecidesAsTheFullComputation) {
   const Fixture fixture = load_fixture(GetParam());
   const ModelConfig& c = fixture.model.config();
+  const Head& head = fixture.model.head();
   const std::size_t n = 200, length = 8;
   ThreadPool pool(2);
   const auto tokens = some_tokens(c, n, length, 21);
   const auto resid = residuals_of(fixture.model, {tokens, length}, pool);
   const ConstRows rows{resid.data(), c.d_model};
   std::vector<TokenId> said(n);
-  argmax(fixture.model, n, rows, pool, said);
-  for (const Target& target : {Target({7}, c), Target({2, 33, 60}, c), Target({said[0]}, c)}) {
+  argmax(head, n, rows, pool, said);
+  for (const Target& target : {Target({7}, head), Target({2, 33, 60}, head), Target({said[0]}, head)}) {
     std::vector<Margin> exact(n);
-    margins(fixture.model, target, n, rows, pool, exact);
+    margins(head, target, n, rows, pool, exact);
     std::vector<float> levels = {-100.0f, -1.0f, 0.0f, 1.0f, 100.0f};
     for (std::size_t i = 0; i < n; i += 30) {  // levels that some margin meets exactly, and its neighbours
       levels.push_back(exact[i].value);
@@ -55,7 +57,7 @@ TEST_P(MarginTestTest, DecidesAsTheFullComputation) {
       levels.push_back(std::nextafter(exact[i].value, -INFINITY));
     }
     for (const auto& winners : {std::vector<TokenId>{}, said}) {
-      const MarginTest test(fixture.model, target, winners);
+      const MarginTest test(head, target, winners);
       const auto scratch = test.make_scratch();
       std::vector<std::uint8_t> out(n);
       for (const float level : levels) {
@@ -94,11 +96,11 @@ TEST(MarginEvent, TiesInAModel) {
   const auto resid = residuals_of(model, {tokens, 5}, pool);
   const ConstRows rows{resid.data(), c.d_model};
   std::vector<TokenId> said(50);
-  argmax(model, 50, rows, pool, said);
+  argmax(model.head(), 50, rows, pool, said);
   for (const TokenId id : said) EXPECT_EQ(id, 20);
   const std::vector<TokenId> winners = {90, 20};
   for (const TokenId id : {20, 90}) {
-    const MarginTest test(model, Target({id}, c), winners);
+    const MarginTest test(model.head(), Target({id}, model.head()), winners);
     const auto scratch = test.make_scratch();
     std::vector<std::uint8_t> out(50);
     test.event(50, rows, out, *scratch);
@@ -109,14 +111,15 @@ TEST(MarginEvent, TiesInAModel) {
 }
 
 TEST(Target, RefusesWhatMakesNoSense) {
-  const ModelConfig c = load_fixture("rand-1l-64").model.config();
-  EXPECT_EQ(Target({5, 2, 5}, c).ids(), (std::vector<TokenId>{2, 5}));
-  EXPECT_THROW(Target({}, c), InputError);
-  EXPECT_THROW(Target({97}, c), InputError);
-  EXPECT_THROW(Target({-1}, c), InputError);
+  const Fixture fixture = load_fixture("rand-1l-64");
+  const Head& head = fixture.model.head();
+  EXPECT_EQ(Target({5, 2, 5}, head).ids(), (std::vector<TokenId>{2, 5}));
+  EXPECT_THROW(Target({}, head), InputError);
+  EXPECT_THROW(Target({97}, head), InputError);
+  EXPECT_THROW(Target({-1}, head), InputError);
   std::vector<TokenId> everything(97);
   for (std::size_t i = 0; i < 97; ++i) everything[i] = static_cast<TokenId>(i);
-  EXPECT_THROW(Target(everything, c), InputError);
+  EXPECT_THROW(Target(everything, head), InputError);
 }
 
 }  // namespace

@@ -30,6 +30,33 @@ TEST(Safetensors, ReadsTensorsInPlace) {
   EXPECT_TRUE(parse_safetensors(as_bytes(safetensors_file("{}", "")), "f").empty());
 }
 
+TEST(Safetensors, WhatIsWrittenComesBack) {
+  const TempFolder folder;
+  const std::vector<float> a = {1, -2, 0.5f, 3, 1e-30f, 6}, b = {7};
+  const std::vector<NamedValues> tensors = {{"unembed.b", {1}, b}, {"a", {2, 3}, a}, {"none", {0}, {}}};
+  const std::string path = folder.path("w.safetensors");
+  write_safetensors(path, tensors, {{"eps", "1e-6"}});
+  const TensorMap found = read_tensors(path);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(to_float(found.at("a")), a);
+  EXPECT_EQ(found.at("a").shape, (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(to_float(found.at("unembed.b")), b);
+  EXPECT_EQ(read_metadata(path), (std::map<std::string, std::string>{{"eps", "1e-6"}}));
+  EXPECT_THROW(write_safetensors(folder.path("no/w"), tensors), InputError);
+  EXPECT_THROW(write_safetensors(path, std::vector<NamedValues>{{"a", {2}, a}}), std::invalid_argument);
+}
+
+TEST(Safetensors, Metadata) {
+  const auto metadata = [](const std::string& header) {
+    return parse_safetensors_metadata(as_bytes(safetensors_file(header, "")), "f");
+  };
+  EXPECT_TRUE(metadata("{}").empty());
+  EXPECT_EQ(metadata(R"({"__metadata__":{"format":"pt"}})").at("format"), "pt");
+  expect_refused([&] { metadata(R"({"__metadata__":{"format":1}})"); },
+                 {"f", "expected an object of strings"});
+  expect_refused([&] { metadata(R"({"__metadata__":"pt"})"); }, {"f", "expected an object of strings"});
+}
+
 // Quadratic time in the number of tensors would take minutes here.
 TEST(Safetensors, ReadsManyTensors) {
   std::string text = "{";
