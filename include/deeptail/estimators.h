@@ -11,6 +11,7 @@
 
 #include "deeptail/inputs.h"
 #include "deeptail/model.h"
+#include "deeptail/splitting.h"
 
 namespace deeptail {
 
@@ -31,11 +32,6 @@ struct Cost {
   std::uint64_t forward = 0, backward = 0, score_evals = 0;
   double flops = 0.0;  // of plain passes over whole sequences, whatever the engine saved
   double seconds = 0.0;
-};
-
-// One level of a method that has levels.
-struct Level {
-  double level = 0.0, survive_fraction = 0.0, acceptance = 0.0;
 };
 
 // An input that made the model say the target.
@@ -63,7 +59,7 @@ struct Estimate {
   Guarantee guarantee = Guarantee::kUnbiased;
   std::uint64_t seed = 0;
   Cost cost = {};
-  std::vector<Level> levels = {};
+  std::vector<Level> levels = {};  // of methods that have levels
   std::vector<std::string> warnings = {};
   std::vector<Trigger> triggers = {};
   Provenance provenance = {};

@@ -17,7 +17,10 @@ namespace deeptail {
 
 // What the numbers are for. Different purposes never share a counter.
 enum class Stream : std::uint32_t {
-  kInputs = 1,  // index: sample, slot: position
+  kInputs = 1,    // index: sample, slot: position
+  kResample = 2,  // index: level, slot: particle
+  kSeeds = 3,     // index: which part of a run; gives the part a seed of its own
+  kMoves = 4,     // index: step_index, slot: draw
 };
 
 struct RngKey {
@@ -40,5 +43,14 @@ inline std::array<std::uint64_t, 2> uniform64_pair(RngKey key, std::uint64_t ind
 inline std::uint64_t uniform64(RngKey key, std::uint64_t index, std::uint32_t slot) {
   return uniform64_pair(key, index, slot / 2)[slot % 2];
 }
+
+// Where a number of an algorithm with levels is used: the index for its level, step within it and particle.
+// Room for 2^14 levels, 2^26 steps and 2^24 particles.
+inline std::uint64_t step_index(std::uint64_t level, std::uint64_t step, std::uint64_t particle) {
+  return level << 50 | step << 24 | particle;
+}
+
+// In [0, 1), from the top 53 bits.
+inline double unit_double(std::uint64_t u) { return static_cast<double>(u >> 11) * 0x1.0p-53; }
 
 }  // namespace deeptail

@@ -16,6 +16,19 @@ OrderedJson number(double value) {
   return value;
 }
 
+OrderedJson json_of(const Level& level) {
+  return {{"level", level.level},
+          {"survive_fraction", level.survive_fraction},
+          {"particles", level.particles},
+          {"ancestors", level.ancestors},
+          {"sibling_correlation", level.sibling_correlation},
+          {"moves", level.moves.moves},
+          {"acceptance", level.moves.acceptance()},
+          {"step_size", level.moves.step_size},
+          {"mean_squared_jump", level.moves.mean_squared_jump},
+          {"parent_correlation", level.moves.parent_correlation}};
+}
+
 }  // namespace
 
 std::string_view name_of(Status status) {
@@ -46,10 +59,7 @@ std::string_view name_of(Guarantee guarantee) {
 
 std::string to_json(const Estimate& e) {
   OrderedJson levels = OrderedJson::array(), triggers = OrderedJson::array();
-  for (const Level& level : e.levels)
-    levels.push_back({{"level", level.level},
-                      {"survive_fraction", level.survive_fraction},
-                      {"acceptance", level.acceptance}});
+  for (const Level& level : e.levels) levels.push_back(json_of(level));
   for (const Trigger& t : e.triggers)
     triggers.push_back({{"sample", t.sample}, {"tokens", t.tokens}, {"text", t.text}});
   const OrderedJson out = {{"p", std::exp(e.log_p)},

@@ -14,7 +14,7 @@ TEST(EstimateJson, FieldsAndTheirOrder) {
   e.log_p = std::log(1e-4), e.log_low = std::log(5e-5), e.log_high = std::log(2e-4);
   e.seed = 9;
   e.cost = {.forward = 100, .flops = 1e9, .seconds = 0.5};
-  e.levels = {{.level = -1.0, .survive_fraction = 0.2, .acceptance = 0.3}};
+  e.levels = {{.level = -1.0, .survive_fraction = 0.2, .moves = {.proposed = 10, .accepted = 3}}};
   e.warnings = {"careful"};
   e.triggers = {{.sample = 4, .tokens = {0, 1}, .text = "ab\xff"}};
   e.provenance = {.model = "m", .dist = "d", .model_sha256 = "x", .dist_sha256 = "y"};

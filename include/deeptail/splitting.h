@@ -1,0 +1,205 @@
+// Multilevel splitting: the probability of a rare event as a product of survival fractions over rising
+// levels.
+//
+// It knows nothing of language models: a population of particles is anything that can be sampled, scored,
+// copied and moved (concept Particles). The event is score >= threshold. With levels fixed beforehand the
+// product is unbiased for any number of moves; with levels chosen from the population it is consistent
+// (docs/splitting.md).
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deeptail/core.h"
+
+namespace deeptail {
+
+// What the moves of one level did.
+struct MoveStats {
+  std::uint64_t proposed = 0, accepted = 0;
+  std::size_t moves = 0;            // per particle
+  double step_size = 0.0;           // of kernels that have one
+  double mean_squared_jump = 0.0;   // from where a particle began the level, in the kernel's own units
+  double parent_correlation = 0.0;  // what is left of the start of the level, 1: all, 0: nothing; if measured
+  double acceptance() const {
+    return proposed == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(proposed);
+  }
+};
+
+// A population. Random numbers are keyed by the run's seed, the level and the particle.
+template <class P>
+concept Particles = requires(P& p, const P& c, std::size_t n, std::uint64_t seed, std::span<double> scores,
+                             std::span<const std::uint32_t> parents, double level) {
+  p.sample(n, seed);  // becomes n independent draws from the prior
+  { c.size() } -> std::convertible_to<std::size_t>;
+  p.scores(scores);     // [size()]; exact
+  p.resample(parents);  // particle i becomes a copy of what parents[i] was
+  {
+    p.move(level, n, seed)
+    } -> std::same_as<MoveStats>;  // (level, its number, seed): all particles are at or
+                                   // above the level; leaves (prior given score >= level) as it is
+};
+
+enum class Resampling { kSystematic, kMultinomial };
+
+struct SplittingConfig {
+  std::size_t n_particles = 1000;
+  std::size_t initial_particles = 0;  // of the first draw, when larger: its best n_particles go on
+  double survive_fraction = 0.4;      // wanted at each adaptive level
+  double threshold = 0.0;
+  std::vector<double> levels = {};  // frozen, ascending, the last one is the threshold; empty: adaptive
+  std::size_t max_levels = 200;     // the last one is the threshold whatever the population says
+  Resampling resampling = Resampling::kSystematic;
+
+  std::size_t first_draw() const { return initial_particles > n_particles ? initial_particles : n_particles; }
+  void validate() const;
+};
+
+// One level of a run.
+struct Level {
+  double level = 0.0;
+  double survive_fraction = 0.0;
+  std::size_t particles = 0, survivors = 0;
+  std::size_t ancestors = 0;         // distinct first-draw ancestors of the survivors
+  double sibling_correlation = 0.0;  // of survival among particles copied from one parent
+  MoveStats moves = {};              // made at this level, by copies of its survivors
+};
+
+enum class SplittingEnd {
+  kReached,  // some particles have the event
+  kExtinct,  // no particle was at or above the next (frozen or last) level
+  kPlateau,  // every particle has the same score, below the threshold: nothing tells which are closer
+  kStopped,  // an observer ended it
+};
+std::string_view name_of(SplittingEnd end);
+
+struct SplittingRun {
+  SplittingEnd end = SplittingEnd::kReached;
+  double log_p = 0.0;      // minus infinity unless reached
+  double log_upper = 0.0;  // unless reached: 95% upper bound that the last level allows
+  // Relative variances of p, estimated from this run alone.
+  double genealogy_variance =
+      0.0;                      // from shared ancestors; at least level_variance with independent particles
+  double level_variance = 0.0;  // summed over levels, with the correlation of siblings
+  std::vector<Level> levels = {};
+};
+
+// --- parts of the loop ---
+
+// The level that `wanted` of the scores reach; above `current`, and the threshold at most. NaN when no score
+// is above `current`.
+double choose_level(std::span<const double> scores, std::size_t wanted, double current, double threshold);
+
+// parents: [n], drawn from survivors with equal weights; each survivor is expected n / survivors times.
+std::vector<std::uint32_t> resample(std::span<const std::uint32_t> survivors, std::size_t n,
+                                    Resampling resampling, std::uint64_t seed, std::size_t level);
+
+// Who descends from whom, and what that says about the variance.
+class Genealogy {
+ public:
+  explicit Genealogy(std::size_t n);
+  // Survival of the present particles at one level; fills ancestors and sibling_correlation.
+  void survive(std::span<const std::uint32_t> survivors, Level& level);
+  void resample(std::span<const std::uint32_t> parents);
+  // Relative variance of the product, from the ancestors of the last survivors (Lee and Whiteley 2018).
+  double variance() const;
+  // Relative variance summed over levels: (1 - p) / (p n) times (1 + correlation among siblings).
+  double level_variance() const { return level_variance_; }
+  double independent_variance() const { return independent_variance_; }
+
+ private:
+  std::vector<std::uint32_t> ancestor_, parent_;  // [n]
+  bool has_parents_ = false;
+  double log_factor_ = 0.0;  // sum of log(n / (n - 1))
+  double same_ancestor_ = 1.0;
+  double level_variance_ = 0.0, independent_variance_ = 0.0;
+};
+
+// log of the 95% upper bound of a probability after no success in n trials.
+double log_upper_after_none(std::size_t n);
+
+// --- the loop ---
+
+// Called after each level is settled; returning false ends the run.
+template <class O, class P>
+concept Observer = requires(O& o, const Level& level, P& particles, std::span<const double> scores) {
+  { o(level, particles, scores) } -> std::convertible_to<bool>;
+};
+
+template <Particles P, Observer<P>... O>
+SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uint64_t seed, O&... observers) {
+  config.validate();
+  SplittingRun run;
+  particles.sample(config.first_draw(), seed);
+  Genealogy genealogy(particles.size());
+  std::vector<double> scores;
+  std::vector<std::uint32_t> survivors;
+  double level = -std::numeric_limits<double>::infinity();
+  const auto finish = [&](SplittingEnd end) {
+    run.end = end;
+    run.log_upper =
+        run.log_p + (end == SplittingEnd::kReached ? 0.0 : log_upper_after_none(particles.size()));
+    if (end != SplittingEnd::kReached) run.log_p = -std::numeric_limits<double>::infinity();
+    run.genealogy_variance = std::max(genealogy.variance(), genealogy.independent_variance());
+    run.level_variance = genealogy.level_variance();
+    return run;
+  };
+  for (std::size_t k = 0;; ++k) {
+    scores.resize(particles.size());
+    particles.scores(scores);
+    const std::size_t wanted = particles.size() > config.n_particles
+                                   ? config.n_particles
+                                   : static_cast<std::size_t>(std::ceil(
+                                         config.survive_fraction * static_cast<double>(particles.size())));
+    if (!config.levels.empty())
+      level = config.levels[k];
+    else
+      level = k + 1 >= config.max_levels ? config.threshold
+                                         : choose_level(scores, wanted, level, config.threshold);
+    if (std::isnan(level)) return finish(SplittingEnd::kPlateau);
+
+    survivors.clear();
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      if (scores[i] >= level) survivors.push_back(static_cast<std::uint32_t>(i));
+    Level& record = run.levels.emplace_back(Level{.level = level});
+    genealogy.survive(survivors, record);
+    if (survivors.empty()) return finish(SplittingEnd::kExtinct);
+    run.log_p += std::log(record.survive_fraction);
+    const bool go_on = (observers(record, particles, scores) && ... && true);
+    if (level >= config.threshold) return finish(SplittingEnd::kReached);
+    if (!go_on) return finish(SplittingEnd::kStopped);
+
+    const auto parents = resample(survivors, config.n_particles, config.resampling, seed, k);
+    particles.resample(parents);
+    genealogy.resample(parents);
+    record.moves = particles.move(level, k, seed);
+  }
+}
+
+// --- replicas ---
+
+// Independent runs with the same frozen levels, taken together.
+struct ReplicaSummary {
+  double log_p = 0.0;                    // log of the mean of p; runs that ended early count as 0
+  double log_low = 0.0, log_high = 0.0;  // interval for log p
+  double confidence = 0.95;
+  double relative_sd = 0.0;            // of the mean, from the spread of the replicas
+  double genealogy_relative_sd = 0.0;  // of the mean, as the replicas' own genealogies see it
+  double log_certain_low = 0.0;        // Markov: p is below this with at most 5% chance, whatever the spread
+  std::size_t extinct = 0;
+  bool disagree = false;  // the spread is larger than the genealogies explain (false alarm 1e-3)
+};
+ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confidence = 0.95);
+
+// The seed of an independent part (a replica, a pilot) of a run with this seed.
+std::uint64_t derived_seed(std::uint64_t seed, std::uint64_t part);
+
+}  // namespace deeptail

@@ -1,0 +1,86 @@
+// Independent replicas taken together: mean, interval, agreement.
+#include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+
+#include "deeptail/splitting.h"
+
+namespace deeptail {
+
+namespace {
+
+constexpr double kFalseAlarm = 1e-3;  // of "the replicas disagree"
+const double kInfinity = std::numeric_limits<double>::infinity();
+
+double log_mean(std::span<const SplittingRun> runs) {
+  double top = -kInfinity, sum = 0.0;
+  for (const auto& run : runs) top = std::max(top, run.log_p);
+  if (std::isinf(top)) return top;
+  for (const auto& run : runs) sum += std::exp(run.log_p - top);
+  return top + std::log(sum / static_cast<double>(runs.size()));
+}
+
+// Sample variance of log p (no run extinct) or of p / mean.
+double spread(std::span<const SplittingRun> runs, double log_p, bool of_logs) {
+  double mean = 0.0, squares = 0.0;
+  const auto n = static_cast<double>(runs.size());
+  const auto value = [&](const SplittingRun& run) {
+    return of_logs ? run.log_p : std::exp(run.log_p - log_p);
+  };
+  for (const auto& run : runs) mean += value(run) / n;
+  for (const auto& run : runs) squares += (value(run) - mean) * (value(run) - mean);
+  return squares / (n - 1);
+}
+
+// Half-width of the interval of log p. With s2 the variance of log p over lognormal replicas, log of their
+// mean has variance s2 / R + s2^2 / (2 (R - 1)) (Cox's method); t instead of the normal for the estimated s2.
+double half_width(std::span<const SplittingRun> runs, double variance, bool of_logs, double confidence) {
+  const auto r = static_cast<double>(runs.size());
+  if (runs.size() == 1) {
+    const double z = quantile(boost::math::normal(), 0.5 + confidence / 2);
+    return z * std::sqrt(std::log1p(variance));
+  }
+  const double t = quantile(boost::math::students_t(r - 1), 0.5 + confidence / 2);
+  return t * std::sqrt(variance / r + (of_logs ? variance * variance / (2 * (r - 1)) : 0.0));
+}
+
+// An upper bound when no replica reached the event: the best that any of them allows.
+double log_upper(std::span<const SplittingRun> runs) {
+  double upper = -kInfinity;
+  for (const auto& run : runs) upper = std::max(upper, run.log_upper);
+  return upper;
+}
+
+}  // namespace
+
+ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confidence) {
+  ReplicaSummary out{.log_p = log_mean(runs), .confidence = confidence};
+  const auto r = static_cast<double>(runs.size());
+  double own = 0.0;  // mean of what the runs say of their own relative variance
+  for (const auto& run : runs) {
+    out.extinct += run.end != SplittingEnd::kReached;
+    own += std::max(run.genealogy_variance, run.level_variance) / r;
+  }
+  out.genealogy_relative_sd = std::sqrt(own / r);
+  out.log_certain_low = out.log_p + std::log(1 - confidence);
+  if (std::isinf(out.log_p)) {
+    out.log_low = -kInfinity;
+    out.log_high = log_upper(runs);
+    return out;
+  }
+  const bool of_logs = out.extinct == 0;
+  double variance = own;
+  if (runs.size() > 1) {
+    variance = spread(runs, out.log_p, of_logs);
+    const double limit = quantile(complement(boost::math::chi_squared(r - 1), kFalseAlarm)) / (r - 1);
+    out.disagree = variance > limit * (of_logs ? std::log1p(own) : own);
+  }
+  out.relative_sd = std::sqrt(variance / r);
+  const double half = half_width(runs, variance, of_logs, confidence);
+  out.log_low = std::max(out.log_p - half, out.log_p + std::log((1 - confidence) / 2));
+  out.log_high = std::min(out.log_p + half, 0.0);
+  return out;
+}
+
+}  // namespace deeptail
