@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,8 +30,11 @@ std::string_view name_of(Status status);
 std::string_view name_of(Guarantee guarantee);
 
 struct Cost {
-  std::uint64_t forward = 0, backward = 0, score_evals = 0;
-  double flops = 0.0;  // of plain passes over whole sequences, whatever the engine saved
+  std::uint64_t forward = 0, backward = 0;
+  std::uint64_t score_evals = 0;     // re-scored proposals (partial forward passes), or scores of activations
+  std::uint64_t logits = 0;          // looked at while re-scoring
+  double flops = 0.0;                // of the algorithm, whatever the engine saved
+  double forward_equivalents = 0.0;  // flops over those of one plain pass over all positions
   double seconds = 0.0;
 };
 
@@ -39,6 +43,16 @@ struct Trigger {
   std::uint64_t sample = 0;
   std::vector<TokenId> tokens = {};
   std::string text = {};  // decoded, where there is a tokenizer
+  double margin = 0.0;    // 0 where it was not computed
+};
+
+// What the inputs that trigger the event have in common at one position.
+struct DecidingPosition {
+  std::size_t position = 0;
+  TokenId token = 0;   // the most frequent one
+  double share = 0.0;  // of the triggering inputs that hold it
+  double prior = 0.0;  // of all inputs
+  std::string text = {};
 };
 
 // What a result was made from.
@@ -62,6 +76,12 @@ struct Estimate {
   std::vector<Level> levels = {};  // of methods that have levels
   std::vector<std::string> warnings = {};
   std::vector<Trigger> triggers = {};
+  std::vector<DecidingPosition> positions = {};  // those where triggering inputs differ most from all inputs
+  // Of methods with replicas.
+  std::vector<double> replica_log_p = {};
+  double genealogy_log_sd = 0.0;  // spread of log p as the runs' own genealogies see it
+  double log_certain_low =
+      -std::numeric_limits<double>::infinity();  // Markov: p is below with at most 5% chance
   Provenance provenance = {};
 };
 // What `deeptail estimate --json` prints: one line. Infinite values are the strings "inf" and "-inf".
@@ -127,5 +147,26 @@ struct McConfig {
 // adds the provenance and the text of triggers.
 Estimate mc(const Transformer& model, const Distribution& dist, const Target& target, const McConfig& config,
             ThreadPool& pool, const KeepGoing& keep_going = {});
+
+// --- tokensplit ---
+
+// Splitting on the token sequences themselves (docs/tokensplit.md). A pilot finds levels and moves;
+// independent replicas on these, with random numbers of their own, give the estimate: their mean is unbiased.
+struct TokensplitConfig {
+  double budget = 4e5;  // forward-pass equivalents: flops over those of a plain pass over all positions
+  std::size_t replicas = 8;
+  double rel_error = 0.0;  // wanted relative standard error; less work when the pilot says less will do
+  std::uint64_t seed = 1;
+  std::size_t max_triggers = 3;
+  double survive_fraction = 0.2;
+  double forgotten = 0.1;      // moves per level go on until this much of the start is left
+  std::size_t particles = 0;   // per replica; 0: what the budget allows
+  std::size_t first_draw = 0;  // plain samples at the start of each replica; 0: from the budget
+  std::size_t moves = 0;       // most per level; 0: from the budget
+  void validate() const;
+};
+// keep_going is told forward-pass equivalents.
+Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
+                    const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going = {});
 
 }  // namespace deeptail

@@ -59,9 +59,17 @@ std::string_view name_of(Guarantee guarantee) {
 
 std::string to_json(const Estimate& e) {
   OrderedJson levels = OrderedJson::array(), triggers = OrderedJson::array();
+  OrderedJson positions = OrderedJson::array(), replicas = OrderedJson::array();
   for (const Level& level : e.levels) levels.push_back(json_of(level));
   for (const Trigger& t : e.triggers)
-    triggers.push_back({{"sample", t.sample}, {"tokens", t.tokens}, {"text", t.text}});
+    triggers.push_back({{"sample", t.sample}, {"tokens", t.tokens}, {"text", t.text}, {"margin", t.margin}});
+  for (const DecidingPosition& p : e.positions)
+    positions.push_back({{"position", p.position},
+                         {"token", p.token},
+                         {"share", p.share},
+                         {"prior", p.prior},
+                         {"text", p.text}});
+  for (const double log_p : e.replica_log_p) replicas.push_back(std::exp(log_p));
   const OrderedJson out = {{"p", std::exp(e.log_p)},
                            {"log10_p", number(e.log_p / std::log(10.0))},
                            {"ci95", {std::exp(e.log_low), std::exp(e.log_high)}},
@@ -76,11 +84,17 @@ std::string to_json(const Estimate& e) {
                             {{"forward", e.cost.forward},
                              {"backward", e.cost.backward},
                              {"score_evals", e.cost.score_evals},
+                             {"logits", e.cost.logits},
                              {"flops", e.cost.flops},
+                             {"forward_equivalents", e.cost.forward_equivalents},
                              {"seconds", e.cost.seconds}}},
                            {"levels", levels},
                            {"warnings", e.warnings},
                            {"triggers", triggers},
+                           {"positions", positions},
+                           {"replicas", replicas},
+                           {"genealogy_log_sd", e.genealogy_log_sd},
+                           {"certain_low", std::exp(e.log_certain_low)},
                            {"provenance",
                             {{"model_sha256", e.provenance.model_sha256},
                              {"dist_sha256", e.provenance.dist_sha256},

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "deeptail/estimators.h"
+#include "estimators/first_layer.h"
 
 namespace deeptail {
 
@@ -21,12 +22,15 @@ std::size_t table_bytes(const Distribution& dist, const ModelConfig& config) {
 
 }  // namespace
 
+std::unique_ptr<const FirstLayerTable> first_layer_table(const Transformer& model, const Distribution& dist,
+                                                         ThreadPool& pool) {
+  if (table_bytes(dist, model.config()) > kMaxTableBytes) return nullptr;
+  return std::make_unique<const FirstLayerTable>(model, dist.support(), pool);
+}
+
 InputRunner::InputRunner(const Transformer& model, const Distribution& dist, std::uint64_t seed,
                          ThreadPool& pool)
-    : model_(model), dist_(dist), seed_(seed), pool_(pool) {
-  if (table_bytes(dist, model.config()) <= kMaxTableBytes)
-    table_ = std::make_unique<const FirstLayerTable>(model, dist.support(), pool);
-}
+    : model_(model), dist_(dist), seed_(seed), pool_(pool), table_(first_layer_table(model, dist, pool)) {}
 
 std::span<const TokenId> InputRunner::run(std::uint64_t first, std::size_t n) {
   const std::size_t d = model_.config().d_model;

@@ -40,6 +40,7 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
     estimate.warnings.push_back(fmt::format("ended after {} of {} inputs", n, config.budget));
   estimate.cost.forward = n;
   estimate.cost.flops = static_cast<double>(n) * forward_flops(model.config(), dist.length());
+  estimate.cost.forward_equivalents = static_cast<double>(n);
   estimate.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return estimate;
 }

@@ -1,0 +1,37 @@
+// The pilot: finds levels and move settings by an adaptive run of its own; nothing of it enters the estimate.
+#pragma once
+
+#include "estimators/tokensplit/particles.h"
+
+namespace deeptail {
+
+struct PilotConfig {
+  std::size_t n_particles = 256, initial_particles = 16384;
+  double survive_fraction = 0.2;
+  double forgotten = 0.1;  // parent correlation at which a level has moved enough
+  std::size_t max_moves = 1024;
+};
+
+// What the replicas run on.
+struct Plan {
+  std::vector<double> levels = {};              // ascending; the last one is 0, the event
+  std::vector<MoveSettings> settings = {};      // [levels]; the last level has none to make
+  std::vector<double> flops_per_particle = {};  // of the moves of each level
+  std::vector<std::string> warnings = {};
+};
+
+struct PilotResult {
+  SplittingRun run = {};
+  Plan plan = {};
+  TokenWork work = {};
+};
+// Called between rounds of moves; false ends the pilot.
+PilotResult run_pilot(const TokenProblem& problem, const PilotConfig& config, std::uint64_t seed,
+                      ThreadPool& pool, const std::function<bool(const TokenWork&)>& keep_going);
+
+// How much of where they began the particles remember: over free positions, the mean of
+// (share that has the token it began with - share that two of them agree on) / (1 - the latter).
+double parent_correlation(std::span<const TokenId> begin, std::span<const TokenId> now, std::size_t length,
+                          std::span<const std::size_t> free);
+
+}  // namespace deeptail

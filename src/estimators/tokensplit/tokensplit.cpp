@@ -1,0 +1,246 @@
+// tokensplit: pilot, plan, replicas, one estimate.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+
+#include "estimators/first_layer.h"
+#include "estimators/tokensplit/pilot.h"
+#include "estimators/tokensplit/triggers.h"
+
+namespace deeptail {
+
+namespace {
+
+constexpr std::uint64_t kPilotPart = 0, kFirstReplicaPart = 1;
+constexpr double kPilotShare = 0.2, kFirstDrawShare = 0.15;  // of the budget, at most
+constexpr std::size_t kFewestParticles = 32, kMostParticles = 8192, kMostFirstDraw = 16384,
+                      kFewestFirstDraw = 256;
+constexpr std::size_t kDecidingPositions = 4;
+
+// A replica: every level moves as the pilot settled.
+struct ReplicaParticles : TokenParticles {
+  ReplicaParticles(const TokenProblem& p, const Plan& plan_in, std::size_t n, ThreadPool& pool)
+      : TokenParticles(p, n, pool), plan(plan_in) {}
+  MoveStats move(double level, std::size_t k, std::uint64_t seed) {
+    MoveStats stats;
+    MoveTally tally;
+    begin_moves();
+    run_moves(level, k, 0, plan.settings[k].n_moves, plan.settings[k], seed, stats, tally);
+    end_moves();
+    return stats;
+  }
+  const Plan& plan;
+};
+
+// Work of all threads, and whether to go on.
+class Meter {
+ public:
+  Meter(double flops_per_forward, const KeepGoing& keep_going)
+      : unit_(flops_per_forward), keep_going_(keep_going) {}
+  // done_before: work of finished parts; returns false when the user wants to stop.
+  bool tell(double flops) {
+    const std::lock_guard lock(mutex_);
+    most_ = std::max(most_, flops / unit_);
+    if (keep_going_ && go_ && !keep_going_(static_cast<std::uint64_t>(most_))) go_ = false;
+    return go_;
+  }
+  bool add(double flops) {
+    const std::lock_guard lock(mutex_);
+    finished_ += flops;
+    most_ = std::max(most_, finished_ / unit_);
+    if (keep_going_ && go_ && !keep_going_(static_cast<std::uint64_t>(most_))) go_ = false;
+    return go_;
+  }
+
+ private:
+  std::mutex mutex_;
+  double unit_, finished_ = 0.0, most_ = 0.0;
+  bool go_ = true;
+  const KeepGoing& keep_going_;
+};
+
+struct Sizes {
+  std::size_t first_draw, n_particles;
+};
+
+std::size_t first_draw_of(const TokensplitConfig& c) {
+  if (c.first_draw > 0) return c.first_draw;
+  const auto from_budget =
+      static_cast<std::size_t>(kFirstDrawShare * c.budget / static_cast<double>(c.replicas + 1));
+  return std::clamp(from_budget, kFewestFirstDraw, kMostFirstDraw);
+}
+
+PilotConfig pilot_config(const TokensplitConfig& c) {
+  const auto n = std::clamp(static_cast<std::size_t>(c.budget / 2000.0), std::size_t{64}, std::size_t{256});
+  return {.n_particles = n,
+          .initial_particles = std::max(first_draw_of(c), n),
+          .survive_fraction = c.survive_fraction,
+          .forgotten = c.forgotten,
+          .max_moves = c.moves > 0 ? c.moves
+                                   : std::clamp(static_cast<std::size_t>(c.budget / 400.0), std::size_t{48},
+                                                std::size_t{1024})};
+}
+
+// Particles per replica that what is left of the budget pays for.
+Sizes sizes_of(const TokensplitConfig& c, const PilotResult& pilot, double unit) {
+  const std::size_t first_draw = first_draw_of(c);
+  double per_particle =
+      static_cast<double>(pilot.plan.levels.size());  // exact scores at the end of each level
+  for (const double flops : pilot.plan.flops_per_particle) per_particle += flops / unit;
+  double left = (c.budget - pilot.work.flops / unit) / static_cast<double>(c.replicas) -
+                static_cast<double>(first_draw);
+  if (c.rel_error > 0.0) {
+    // The pilot's relative variance times its particles is what one particle has.
+    const double one = std::max(pilot.run.genealogy_variance, pilot.run.level_variance) *
+                       static_cast<double>(pilot_config(c).n_particles);
+    const double wanted = 2.0 * one / (c.rel_error * c.rel_error * static_cast<double>(c.replicas));
+    left = std::min(left, wanted * per_particle);
+  }
+  std::size_t n =
+      c.particles > 0 ? c.particles : static_cast<std::size_t>(std::max(0.0, left / per_particle));
+  n = std::clamp(n, kFewestParticles, kMostParticles);
+  return {std::max(first_draw, n), n};
+}
+
+struct Replicas {
+  std::vector<SplittingRun> runs;
+  TokenWork work = {};
+  TriggerPool triggers = {};
+};
+
+Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& config, const Plan& plan,
+                      Sizes sizes, ThreadPool& pool, Meter& meter) {
+  Replicas all{.runs = std::vector<SplittingRun>(config.replicas)};
+  std::vector<TokenWork> work(config.replicas);
+  std::vector<TriggerPool> triggers(config.replicas);
+  // Replicas run side by side, each on its share of the threads: nothing waits between moves.
+  ThreadPool outer(std::min(pool.size(), config.replicas));
+  const std::size_t inner_threads = std::max<std::size_t>(1, pool.size() / outer.size());
+  outer.for_each_block(config.replicas, [&](std::size_t r, std::size_t) {
+    ThreadPool inner(inner_threads);
+    ReplicaParticles particles(problem, plan, sizes.n_particles, inner);
+    double told = 0.0;
+    const auto observe = [&](const Level& level, const ReplicaParticles& p, std::span<const double> scores) {
+      if (level.level >= 0.0) triggers[r].add(p, scores);
+      const double now = p.work().flops;
+      return meter.add(now - std::exchange(told, now));
+    };
+    const SplittingConfig splitting{
+        .n_particles = sizes.n_particles, .initial_particles = sizes.first_draw, .levels = plan.levels};
+    all.runs[r] =
+        run_splitting(particles, splitting, derived_seed(config.seed, kFirstReplicaPart + r), observe);
+    work[r] = particles.work();
+  });
+  for (std::size_t r = 0; r < config.replicas; ++r) {
+    all.work += work[r];
+    all.triggers.append(triggers[r]);
+  }
+  return all;
+}
+
+// Levels of all replicas as one history: fractions averaged in the way of the pilot's, counts summed.
+std::vector<Level> history(const std::vector<SplittingRun>& runs) {
+  std::vector<Level> levels;
+  for (const SplittingRun& run : runs)
+    for (std::size_t k = 0; k < run.levels.size(); ++k) {
+      if (k == levels.size()) levels.push_back({.level = run.levels[k].level});
+      const Level& from = run.levels[k];
+      Level& to = levels[k];
+      to.particles += from.particles;
+      to.survivors += from.survivors;
+      to.ancestors += from.ancestors;
+      to.sibling_correlation += from.sibling_correlation / static_cast<double>(runs.size());
+      to.moves.proposed += from.moves.proposed;
+      to.moves.accepted += from.moves.accepted;
+      to.moves.moves = std::max(to.moves.moves, from.moves.moves);
+    }
+  for (Level& level : levels)
+    level.survive_fraction = static_cast<double>(level.survivors) / static_cast<double>(level.particles);
+  return levels;
+}
+
+void fill_cost(Estimate& e, const TokenWork& work, double unit) {
+  e.cost.forward = work.forwards;
+  e.cost.score_evals = work.rescored;
+  e.cost.logits = work.logits;
+  e.cost.flops = work.flops;
+  e.cost.forward_equivalents = work.flops / unit;
+}
+
+// The pilot never reached the event: what it saw bounds the probability.
+void fill_not_reached(Estimate& e, const PilotResult& pilot, bool budget_spent) {
+  e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
+  e.log_high = std::min(0.0, pilot.run.log_upper);
+  e.status = budget_spent ? Status::kBudgetSpent : Status::kNotReachedUpperBound;
+  e.levels = pilot.run.levels;
+  e.warnings.push_back(
+      fmt::format("the pilot ended ({}) at margin {:.3g}, below 0: only the upper bound means something",
+                  name_of(pilot.run.end), pilot.run.levels.empty() ? 0.0 : pilot.run.levels.back().level));
+}
+
+void fill_from_replicas(Estimate& e, const Replicas& all) {
+  const ReplicaSummary s = combine_replicas(all.runs, e.confidence);
+  e.log_p = s.log_p;
+  e.log_low = s.log_low;
+  e.log_high = s.log_high;
+  e.log_certain_low = s.log_certain_low;
+  e.genealogy_log_sd = s.genealogy_relative_sd;
+  for (const SplittingRun& run : all.runs) e.replica_log_p.push_back(run.log_p);
+  e.levels = history(all.runs);
+  if (s.extinct == all.runs.size()) e.status = Status::kExtinct;
+  if (s.extinct > 0)
+    e.warnings.push_back(
+        fmt::format("{} of {} replicas died out and count as 0", s.extinct, all.runs.size()));
+  if (s.disagree)
+    e.warnings.push_back(
+        "the replicas disagree more than their own genealogies explain: a mode may be missing; more "
+        "particles (--budget) would help");
+}
+
+}  // namespace
+
+void TokensplitConfig::validate() const {
+  if (!(budget >= 1000.0))
+    throw InputError("budget {}: tokensplit needs at least 1000 forward passes", budget);
+  if (replicas < 2)
+    throw InputError("{} replicas: expected at least 2, since the interval comes from their spread",
+                     replicas);
+  if (!(rel_error >= 0.0)) throw InputError("relative error {}: expected a positive number", rel_error);
+}
+
+Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
+                    const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going) {
+  config.validate();
+  const auto start = std::chrono::steady_clock::now();
+  const double unit = forward_flops(model.config(), dist.length());
+  const auto table = first_layer_table(model, dist, pool);
+  const TokenProblem problem{model, dist, target, table.get()};
+  Meter meter(unit, keep_going);
+  Estimate e{
+      .method = "tokensplit", .target = target.ids(), .guarantee = Guarantee::kUnbiased, .seed = config.seed};
+
+  bool budget_spent = false;
+  const PilotResult pilot = run_pilot(problem, pilot_config(config), derived_seed(config.seed, kPilotPart),
+                                      pool, [&](const TokenWork& work) {
+                                        budget_spent = work.flops > config.budget * unit;
+                                        return meter.tell(work.flops) && !budget_spent;
+                                      });
+  meter.add(pilot.work.flops);
+  TokenWork work = pilot.work;
+  if (pilot.run.end != SplittingEnd::kReached) {
+    fill_not_reached(e, pilot, budget_spent);
+  } else {
+    const Replicas all =
+        run_replicas(problem, config, pilot.plan, sizes_of(config, pilot, unit), pool, meter);
+    work += all.work;
+    fill_from_replicas(e, all);
+    e.triggers = all.triggers.best(config.max_triggers);
+    e.positions = all.triggers.deciding(dist, kDecidingPositions);
+  }
+  fill_cost(e, work, unit);
+  e.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return e;
+}
+
+}  // namespace deeptail
