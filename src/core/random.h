@@ -21,6 +21,7 @@ enum class Stream : std::uint32_t {
   kResample = 2,  // index: level, slot: particle
   kSeeds = 3,     // index: which part of a run; gives the part a seed of its own
   kMoves = 4,     // index: step_index, slot: draw
+  kProjection = 15,  // index: step
 };
 
 struct RngKey {

@@ -62,6 +62,8 @@ std::string to_json(const Estimate& e) {
   for (const Level& level : e.levels) levels.push_back(json_of(level));
   for (const Trigger& t : e.triggers)
     triggers.push_back({{"sample", t.sample}, {"tokens", t.tokens}, {"text", t.text}});
+  OrderedJson diagnostics = OrderedJson::object();
+  for (const auto& [name, value] : e.diagnostics) diagnostics[name] = number(value);
   const OrderedJson out = {{"p", std::exp(e.log_p)},
                            {"log10_p", number(e.log_p / std::log(10.0))},
                            {"ci95", {std::exp(e.log_low), std::exp(e.log_high)}},
@@ -80,6 +82,7 @@ std::string to_json(const Estimate& e) {
                              {"seconds", e.cost.seconds}}},
                            {"levels", levels},
                            {"warnings", e.warnings},
+                           {"diagnostics", diagnostics},
                            {"triggers", triggers},
                            {"provenance",
                             {{"model_sha256", e.provenance.model_sha256},
