@@ -1,6 +1,8 @@
 // deeptail estimate
 #include <cmath>
+#include <map>
 
+#include "cli/cloud_subject.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -9,6 +11,7 @@
 #include "cli/target.h"
 #include "core/json.h"
 #include "core/progress.h"
+#include "deeptail/qld.h"
 
 namespace deeptail::cli {
 
@@ -16,14 +19,15 @@ namespace {
 
 struct Options {
   std::string model, dist, target, method = "mc", budget = "2^16";
+  std::string activations, unembed, calibration = "2^16";
   std::uint64_t seed = 1;
   bool json = false, quiet = false;
 };
 
-void check_method(const std::string& method) {
-  if (method != "mc")
-    throw InputError("method {} is not implemented in this version; available: mc", printable(method));
-}
+struct Outcome {
+  Estimate estimate;
+  std::optional<NamedTokenizer> tokenizer;
+};
 
 std::string target_text(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
   std::vector<std::string> names;
@@ -43,35 +47,87 @@ void print_estimate(const Estimate& e, const std::optional<NamedTokenizer>& toke
                low, high);
   fmt::print("status {}  guarantee {}  seed {}  {:.1f} s\n", name_of(e.status), name_of(e.guarantee), e.seed,
              e.cost.seconds);
+  if (!e.diagnostics.empty()) {
+    std::vector<std::string> figures;
+    for (const auto& [name, value] : e.diagnostics) figures.push_back(fmt::format("{} {:.4g}", name, value));
+    fmt::print("{}\n", fmt::join(figures, "  "));
+  }
   for (const std::string& warning : e.warnings) fmt::print("warning: {}\n", warning);
   for (const Trigger& t : e.triggers)
     fmt::print("input {}: {}\n", t.sample,
                tokenizer ? printable(t.text, 400) : fmt::format("{}", fmt::join(t.tokens, " ")));
 }
 
-void run(const Options& o) {
-  check_method(o.method);
+Outcome run_mc(const Options& o, ThreadPool& pool) {
+  if (!o.activations.empty() || !o.unembed.empty())
+    throw InputError("method mc: expected --model and --dist, found --activations or --unembed");
+  if (o.model.empty() || o.dist.empty()) throw InputError("method mc: expected --model and --dist");
   const McConfig config{.budget = parse_count(o.budget, "--budget"), .seed = o.seed};
-  const Subject subject = load_subject(o.model, o.dist);
+  Subject subject = load_subject(o.model, o.dist);
   const Target target = parse_target(o.target, subject.model.head(), subject.tokenizer);
+  ProgressMeter meter(stderr, progress_style(stderr, o.quiet || o.json),
+                      {.label = o.method, .unit = "inputs", .total = config.budget});
+  Estimate estimate = mc(subject.model, subject.dist, target, config, pool, [&](std::uint64_t done) {
+    meter.update(done);
+    return !interrupted();
+  });
+  estimate.provenance = subject.provenance;
+  return {std::move(estimate), std::move(subject.tokenizer)};
+}
+
+// Methods on a cloud of activations.
+using CloudMethod = Estimate (*)(const CloudSubject&, const Target&, const Options&, ThreadPool&);
+
+Estimate run_qld(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
+  return qld(s.head, s.activations, target, {.seed = o.seed}, pool);
+}
+Estimate run_qld_arc(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
+  return qld_arc(s.head, s.activations, target, {.seed = o.seed}, pool);
+}
+Estimate run_gld(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
+  Estimate estimate = gld(s.head, s.activations, target, pool);
+  estimate.seed = o.seed;
+  return estimate;
+}
+
+Outcome run_on_cloud(CloudMethod method, const Options& o, ThreadPool& pool) {
+  CloudSubject subject = load_cloud({.model = o.model,
+                                     .dist = o.dist,
+                                     .activations = o.activations,
+                                     .unembed = o.unembed,
+                                     .count = parse_count(o.calibration, "--calibration"),
+                                     .seed = o.seed,
+                                     .quiet = o.quiet || o.json},
+                                    pool);
+  const Target target = parse_target(o.target, subject.head, subject.tokenizer);
+  Estimate estimate = method(subject, target, o, pool);
+  estimate.provenance = subject.provenance;
+  estimate.cost.forward += subject.capture_cost.forward;
+  estimate.cost.flops += subject.capture_cost.flops;
+  estimate.cost.seconds += subject.capture_cost.seconds;
+  return {std::move(estimate), std::move(subject.tokenizer)};
+}
+
+Outcome run_method(const Options& o, ThreadPool& pool) {
+  if (o.method == "mc") return run_mc(o, pool);
+  static const std::map<std::string, CloudMethod> on_clouds = {
+      {"qld", run_qld}, {"qld-arc", run_qld_arc}, {"gld", run_gld}};
+  if (const auto found = on_clouds.find(o.method); found != on_clouds.end())
+    return run_on_cloud(found->second, o, pool);
+  throw InputError("method {} is not implemented in this version; available: mc, qld, qld-arc, gld",
+                   printable(o.method));
+}
+
+void run(const Options& o) {
   ThreadPool pool;
   catch_interrupts();
-  Estimate estimate;
-  {
-    ProgressMeter meter(stderr, progress_style(stderr, o.quiet || o.json),
-                        {.label = o.method, .unit = "inputs", .total = config.budget});
-    estimate = mc(subject.model, subject.dist, target, config, pool, [&](std::uint64_t done) {
-      meter.update(done);
-      return !interrupted();
-    });
-  }
-  estimate.provenance = subject.provenance;
-  if (subject.tokenizer)
-    for (Trigger& t : estimate.triggers) t.text = subject.tokenizer->tokenizer.decode(t.tokens);
+  auto [estimate, tokenizer] = run_method(o, pool);
+  if (tokenizer)
+    for (Trigger& t : estimate.triggers) t.text = tokenizer->tokenizer.decode(t.tokens);
   if (o.json)
     fmt::print("{}\n", to_json(estimate));
   else
-    print_estimate(estimate, subject.tokenizer);
+    print_estimate(estimate, tokenizer);
   if (interrupted())
     throw Stopped(kInterrupted, "interrupted; the estimate above uses the inputs seen until then");
 }
@@ -81,12 +137,18 @@ void run(const Options& o) {
 void add_estimate(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("estimate", "How likely is it that the model says the target?");
   const auto o = std::make_shared<Options>();
-  sub->add_option("--model", o->model, "Folder or name of a model")->required();
-  sub->add_option("--dist", o->dist, "Name or file of a distribution")->required();
+  sub->add_option("--model", o->model, "Folder or name of a model");
+  sub->add_option("--dist", o->dist, "Name or file of a distribution");
+  sub->add_option("--activations", o->activations,
+                  "Instead of --model and --dist: activations [n, d_model] (qld, gld, ga-amls)");
+  sub->add_option("--unembed", o->unembed, "With --activations: file with unembed.W_U and perhaps ln_final");
   sub->add_option("--target", o->target, "Token id, token (\" the\"), or several separated by commas")
       ->required();
-  sub->add_option("--method", o->method, "mc: plain sampling")->capture_default_str();
+  sub->add_option("--method", o->method, "mc: plain sampling; qld, qld-arc, gld: from activations")
+      ->capture_default_str();
   sub->add_option("--budget", o->budget, "Forward passes, such as 2^16 or 1e6")->capture_default_str();
+  sub->add_option("--calibration", o->calibration, "Activations captured for qld, gld, ga-amls")
+      ->capture_default_str();
   sub->add_option("--seed", o->seed, "Seed")->capture_default_str();
   sub->add_flag("--json", o->json, "Machine-readable output");
   sub->add_flag("--quiet", o->quiet, "No progress");
