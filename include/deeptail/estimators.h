@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "deeptail/activations.h"
 #include "deeptail/inputs.h"
 #include "deeptail/model.h"
 #include "deeptail/splitting.h"
@@ -75,11 +76,11 @@ struct Estimate {
   Cost cost = {};
   std::vector<Level> levels = {};  // of methods that have levels
   std::vector<std::string> warnings = {};
+  std::vector<std::pair<std::string, double>> diagnostics = {};  // figures of one method's own, by name
   std::vector<Trigger> triggers = {};
   std::vector<DecidingPosition> positions = {};  // those where triggering inputs differ most from all inputs
   // Of methods with replicas.
   std::vector<double> replica_log_p = {};
-  double genealogy_log_sd = 0.0;  // spread of log p as the runs' own genealogies see it
   double log_certain_low =
       -std::numeric_limits<double>::infinity();  // Markov: p is below with at most 5% chance
   Provenance provenance = {};
@@ -106,16 +107,14 @@ class InputRunner {
   // The tokens said (argmax) after samples [first, first + n): [n]. Valid until the next call.
   std::span<const TokenId> run(std::uint64_t first, std::size_t n);
   // Input i of the last run: [length].
-  std::span<const TokenId> input(std::size_t i) const;
+  std::span<const TokenId> input(std::size_t i) const { return residuals_.input(i); }
 
  private:
   const Transformer& model_;
-  const Distribution& dist_;
-  std::uint64_t seed_;
   ThreadPool& pool_;
-  std::unique_ptr<const FirstLayerTable> table_;  // none when it would be too large
-  std::vector<TokenId> tokens_, said_;            // [n, length], [n]
-  AlignedVector<float> resid_;                    // [n, d_model]
+  ResidualRunner residuals_;
+  std::vector<TokenId> said_;   // [n]
+  AlignedVector<float> resid_;  // [n, d_model]
 };
 
 // Called between batches with the number of inputs done; false ends the run early.

@@ -1,6 +1,8 @@
 // deeptail estimate
 #include <cmath>
+#include <map>
 
+#include "cli/cloud_subject.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -9,21 +11,25 @@
 #include "cli/target.h"
 #include "core/json.h"
 #include "core/progress.h"
+#include "deeptail/qld.h"
 
 namespace deeptail::cli {
 
 namespace {
 
 struct Options {
-  std::string model, dist, target, method = "mc", budget = "2^16";
+  std::string model, dist, target, method = "tokensplit", budget;
+  std::string activations, unembed, calibration = "2^16";
   std::uint64_t seed = 1;
+  std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0;  // 0: the method's own
+  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0;
   bool json = false, quiet = false;
 };
 
-void check_method(const std::string& method) {
-  if (method != "mc")
-    throw InputError("method {} is not implemented in this version; available: mc", printable(method));
-}
+struct Outcome {
+  Estimate estimate;
+  std::optional<NamedTokenizer> tokenizer;
+};
 
 std::string target_text(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
   std::vector<std::string> names;
@@ -43,35 +49,127 @@ void print_estimate(const Estimate& e, const std::optional<NamedTokenizer>& toke
                low, high);
   fmt::print("status {}  guarantee {}  seed {}  {:.1f} s\n", name_of(e.status), name_of(e.guarantee), e.seed,
              e.cost.seconds);
+  if (!e.diagnostics.empty()) {
+    std::vector<std::string> figures;
+    for (const auto& [name, value] : e.diagnostics) figures.push_back(fmt::format("{} {:.4g}", name, value));
+    fmt::print("{}\n", fmt::join(figures, "  "));
+  }
   for (const std::string& warning : e.warnings) fmt::print("warning: {}\n", warning);
   for (const Trigger& t : e.triggers)
     fmt::print("input {}: {}\n", t.sample,
                tokenizer ? printable(t.text, 400) : fmt::format("{}", fmt::join(t.tokens, " ")));
 }
 
-void run(const Options& o) {
-  check_method(o.method);
-  const McConfig config{.budget = parse_count(o.budget, "--budget"), .seed = o.seed};
-  const Subject subject = load_subject(o.model, o.dist);
+void check_has_model(const Options& o) {
+  if (!o.activations.empty() || !o.unembed.empty())
+    throw InputError("method {}: expected --model and --dist, found --activations or --unembed", o.method);
+  if (o.model.empty() || o.dist.empty()) throw InputError("method {}: expected --model and --dist", o.method);
+}
+
+TokensplitConfig tokensplit_config(const Options& o) {
+  TokensplitConfig config{.rel_error = o.rel_error,
+                          .seed = o.seed,
+                          .particles = o.particles,
+                          .first_draw = o.first_draw,
+                          .moves = o.moves};
+  if (!o.budget.empty()) config.budget = static_cast<double>(parse_count(o.budget, "--budget"));
+  if (o.replicas > 0) config.replicas = o.replicas;
+  if (o.survive_fraction > 0) config.survive_fraction = o.survive_fraction;
+  if (o.forgotten > 0) config.forgotten = o.forgotten;
+  config.validate();
+  return config;
+}
+
+Outcome run_tokensplit(const Options& o, ThreadPool& pool) {
+  check_has_model(o);
+  const TokensplitConfig config = tokensplit_config(o);
+  Subject subject = load_subject(o.model, o.dist);
   const Target target = parse_target(o.target, subject.model.head(), subject.tokenizer);
+  ProgressMeter meter(
+      stderr, progress_style(stderr, o.quiet || o.json),
+      {.label = o.method, .unit = "forwards", .total = static_cast<std::uint64_t>(config.budget)});
+  Estimate estimate = tokensplit(subject.model, subject.dist, target, config, pool, [&](std::uint64_t done) {
+    meter.update(std::min(done, static_cast<std::uint64_t>(config.budget)));
+    return !interrupted();
+  });
+  estimate.provenance = subject.provenance;
+  return {std::move(estimate), std::move(subject.tokenizer)};
+}
+
+Outcome run_mc(const Options& o, ThreadPool& pool) {
+  check_has_model(o);
+  McConfig config{.seed = o.seed};
+  if (!o.budget.empty()) config.budget = parse_count(o.budget, "--budget");
+  Subject subject = load_subject(o.model, o.dist);
+  const Target target = parse_target(o.target, subject.model.head(), subject.tokenizer);
+  ProgressMeter meter(stderr, progress_style(stderr, o.quiet || o.json),
+                      {.label = o.method, .unit = "inputs", .total = config.budget});
+  Estimate estimate = mc(subject.model, subject.dist, target, config, pool, [&](std::uint64_t done) {
+    meter.update(done);
+    return !interrupted();
+  });
+  estimate.provenance = subject.provenance;
+  return {std::move(estimate), std::move(subject.tokenizer)};
+}
+
+// Methods on a cloud of activations.
+using CloudMethod = Estimate (*)(const CloudSubject&, const Target&, const Options&, ThreadPool&);
+
+Estimate run_qld(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
+  return qld(s.head, s.activations, target, {.seed = o.seed}, pool);
+}
+Estimate run_qld_arc(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
+  return qld_arc(s.head, s.activations, target, {.seed = o.seed}, pool);
+}
+Estimate run_gld(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
+  Estimate estimate = gld(s.head, s.activations, target, pool);
+  estimate.seed = o.seed;
+  return estimate;
+}
+
+Outcome run_on_cloud(CloudMethod method, const Options& o, ThreadPool& pool) {
+  CloudSubject subject = load_cloud({.model = o.model,
+                                     .dist = o.dist,
+                                     .activations = o.activations,
+                                     .unembed = o.unembed,
+                                     .count = parse_count(o.calibration, "--calibration"),
+                                     .seed = o.seed,
+                                     .quiet = o.quiet || o.json},
+                                    pool);
+  const Target target = parse_target(o.target, subject.head, subject.tokenizer);
+  Estimate estimate = method(subject, target, o, pool);
+  estimate.provenance = subject.provenance;
+  estimate.cost.forward += subject.capture_cost.forward;
+  estimate.cost.flops += subject.capture_cost.flops;
+  estimate.cost.seconds += subject.capture_cost.seconds;
+  return {std::move(estimate), std::move(subject.tokenizer)};
+}
+
+Outcome run_method(const Options& o, ThreadPool& pool) {
+  if (o.method == "tokensplit") return run_tokensplit(o, pool);
+  if (o.method == "mc") return run_mc(o, pool);
+  static const std::map<std::string, CloudMethod> on_clouds = {
+      {"qld", run_qld}, {"qld-arc", run_qld_arc}, {"gld", run_gld}};
+  if (const auto found = on_clouds.find(o.method); found != on_clouds.end())
+    return run_on_cloud(found->second, o, pool);
+  throw InputError(
+      "method {} is not implemented in this version; available: tokensplit, mc, qld, qld-arc, gld",
+      printable(o.method));
+}
+
+void run(const Options& o) {
   ThreadPool pool;
   catch_interrupts();
-  Estimate estimate;
-  {
-    ProgressMeter meter(stderr, progress_style(stderr, o.quiet || o.json),
-                        {.label = o.method, .unit = "inputs", .total = config.budget});
-    estimate = mc(subject.model, subject.dist, target, config, pool, [&](std::uint64_t done) {
-      meter.update(done);
-      return !interrupted();
-    });
-  }
-  estimate.provenance = subject.provenance;
-  if (subject.tokenizer)
-    for (Trigger& t : estimate.triggers) t.text = subject.tokenizer->tokenizer.decode(t.tokens);
+  auto [estimate, tokenizer] = run_method(o, pool);
+  if (tokenizer)
+    for (Trigger& t : estimate.triggers) t.text = tokenizer->tokenizer.decode(t.tokens);
+  if (tokenizer)
+    for (DecidingPosition& p : estimate.positions)
+      p.text = tokenizer->tokenizer.decode(std::span(&p.token, 1));
   if (o.json)
     fmt::print("{}\n", to_json(estimate));
   else
-    print_estimate(estimate, subject.tokenizer);
+    print_estimate(estimate, tokenizer);
   if (interrupted())
     throw Stopped(kInterrupted, "interrupted; the estimate above uses the inputs seen until then");
 }
@@ -81,12 +179,28 @@ void run(const Options& o) {
 void add_estimate(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("estimate", "How likely is it that the model says the target?");
   const auto o = std::make_shared<Options>();
-  sub->add_option("--model", o->model, "Folder or name of a model")->required();
-  sub->add_option("--dist", o->dist, "Name or file of a distribution")->required();
+  sub->add_option("--model", o->model, "Folder or name of a model");
+  sub->add_option("--dist", o->dist, "Name or file of a distribution");
+  sub->add_option("--activations", o->activations,
+                  "Instead of --model and --dist: activations [n, d_model] (qld, gld, ga-amls)");
+  sub->add_option("--unembed", o->unembed, "With --activations: file with unembed.W_U and perhaps ln_final");
   sub->add_option("--target", o->target, "Token id, token (\" the\"), or several separated by commas")
       ->required();
-  sub->add_option("--method", o->method, "mc: plain sampling")->capture_default_str();
-  sub->add_option("--budget", o->budget, "Forward passes, such as 2^16 or 1e6")->capture_default_str();
+  sub->add_option("--method", o->method,
+                  "tokensplit: splitting on tokens; mc: plain sampling; qld, qld-arc, gld: from activations")
+      ->capture_default_str();
+  sub->add_option("--budget", o->budget, "Forward passes (their equivalent in flops), such as 2^16 or 1e6");
+  sub->add_option("--replicas", o->replicas, "Independent replicas");
+  sub->add_option("--rel-error", o->rel_error, "Stop at this relative standard error");
+  sub->add_option("--particles", o->particles, "Particles per replica");
+  sub->add_option("--moves", o->moves, "Moves per level (tokensplit: at most)");
+  sub->add_option("--first-draw", o->first_draw, "tokensplit: plain samples that each replica starts from");
+  sub->add_option("--survive-fraction", o->survive_fraction,
+                  "tokensplit: share that survives a level of the pilot");
+  sub->add_option("--forgotten", o->forgotten,
+                  "tokensplit: moves go on until this correlation with the start of the level");
+  sub->add_option("--calibration", o->calibration, "Activations captured for qld, gld, ga-amls")
+      ->capture_default_str();
   sub->add_option("--seed", o->seed, "Seed")->capture_default_str();
   sub->add_flag("--json", o->json, "Machine-readable output");
   sub->add_flag("--quiet", o->quiet, "No progress");

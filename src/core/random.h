@@ -21,6 +21,16 @@ enum class Stream : std::uint32_t {
   kResample = 2,  // index: level, slot: particle
   kSeeds = 3,     // index: which part of a run; gives the part a seed of its own
   kMoves = 4,     // index: step_index, slot: draw
+  kProjection = 15,  // index: step
+  // Priors; index: particle, slot: dimension.
+  kPriorNormals = 16,
+  kPriorSquares = 17,
+  kPriorExponentials = 18,
+  kPriorStart = 19,  // slot 0: which activation to start from, slot 1: which group
+  // Moves of continuous particles; index: level, step and particle, slot: dimension.
+  kMoveNormals = 24,
+  kMoveAccept = 25,  // slot 0: acceptance, slot 1: group
+  kMixing = 26,
 };
 
 struct RngKey {

@@ -70,6 +70,8 @@ std::string to_json(const Estimate& e) {
                          {"prior", p.prior},
                          {"text", p.text}});
   for (const double log_p : e.replica_log_p) replicas.push_back(std::exp(log_p));
+  OrderedJson diagnostics = OrderedJson::object();
+  for (const auto& [name, value] : e.diagnostics) diagnostics[name] = number(value);
   const OrderedJson out = {{"p", std::exp(e.log_p)},
                            {"log10_p", number(e.log_p / std::log(10.0))},
                            {"ci95", {std::exp(e.log_low), std::exp(e.log_high)}},
@@ -90,10 +92,10 @@ std::string to_json(const Estimate& e) {
                              {"seconds", e.cost.seconds}}},
                            {"levels", levels},
                            {"warnings", e.warnings},
+                           {"diagnostics", diagnostics},
                            {"triggers", triggers},
                            {"positions", positions},
                            {"replicas", replicas},
-                           {"genealogy_log_sd", e.genealogy_log_sd},
                            {"certain_low", std::exp(e.log_certain_low)},
                            {"provenance",
                             {{"model_sha256", e.provenance.model_sha256},

@@ -4,47 +4,27 @@
 #include <cmath>
 
 #include "deeptail/estimators.h"
-#include "estimators/first_layer.h"
 
 namespace deeptail {
 
 namespace {
 
-constexpr std::size_t kMaxTableBytes = std::size_t{512} << 20;
 constexpr std::size_t kFirstBatch = 256, kSmallestBatch = 32, kLargestBatch = 16384;
 constexpr double kBatchSeconds = 0.5;
 
-std::size_t table_bytes(const Distribution& dist, const ModelConfig& config) {
-  std::size_t rows = 0;
-  for (std::size_t position = 0; position < dist.length(); ++position) rows += dist.table(position).size();
-  return rows * std::max(config.d_model, 3 * config.d_attn()) * sizeof(float);
-}
-
 }  // namespace
-
-std::unique_ptr<const FirstLayerTable> first_layer_table(const Transformer& model, const Distribution& dist,
-                                                         ThreadPool& pool) {
-  if (table_bytes(dist, model.config()) > kMaxTableBytes) return nullptr;
-  return std::make_unique<const FirstLayerTable>(model, dist.support(), pool);
-}
 
 InputRunner::InputRunner(const Transformer& model, const Distribution& dist, std::uint64_t seed,
                          ThreadPool& pool)
-    : model_(model), dist_(dist), seed_(seed), pool_(pool), table_(first_layer_table(model, dist, pool)) {}
+    : model_(model), pool_(pool), residuals_(model, dist, seed, pool) {}
 
 std::span<const TokenId> InputRunner::run(std::uint64_t first, std::size_t n) {
   const std::size_t d = model_.config().d_model;
-  tokens_.resize(n * dist_.length());
   said_.resize(n);
   if (resid_.size() < n * d) resid_.resize(n * d);
-  sample_range(dist_, seed_, first, pool_, tokens_);
-  final_residuals(model_, {tokens_, dist_.length()}, pool_, {resid_.data(), d}, table_.get());
+  residuals_.run(first, n, {resid_.data(), d});
   argmax(model_.head(), n, {resid_.data(), d}, pool_, said_);
   return said_;
-}
-
-std::span<const TokenId> InputRunner::input(std::size_t i) const {
-  return std::span(tokens_).subspan(i * dist_.length(), dist_.length());
 }
 
 std::uint64_t for_each_batch(InputRunner& runner, std::uint64_t first, std::uint64_t count,

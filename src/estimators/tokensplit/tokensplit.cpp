@@ -3,8 +3,9 @@
 #include <chrono>
 #include <cmath>
 #include <mutex>
+#include <utility>
 
-#include "estimators/first_layer.h"
+#include "deeptail/activations.h"
 #include "estimators/tokensplit/pilot.h"
 #include "estimators/tokensplit/triggers.h"
 
@@ -185,7 +186,9 @@ void fill_from_replicas(Estimate& e, const Replicas& all) {
   e.log_low = s.log_low;
   e.log_high = s.log_high;
   e.log_certain_low = s.log_certain_low;
-  e.genealogy_log_sd = s.genealogy_relative_sd;
+  e.diagnostics = {{"relative_sd", s.relative_sd},
+                   {"genealogy_relative_sd", s.genealogy_relative_sd},
+                   {"extinct_replicas", static_cast<double>(s.extinct)}};
   for (const SplittingRun& run : all.runs) e.replica_log_p.push_back(run.log_p);
   e.levels = history(all.runs);
   if (s.extinct == all.runs.size()) e.status = Status::kExtinct;

@@ -1,0 +1,101 @@
+// Activations: final residuals at the last position (blocks.{last}.hook_resid_post, before ln_final), their
+// moments, and the coordinates in which they have mean 0 and unit covariance.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deeptail/inputs.h"
+#include "deeptail/model.h"
+
+namespace deeptail {
+
+// The first-layer rows of a distribution's tokens; null when they would take too much memory.
+std::unique_ptr<const FirstLayerTable> first_layer_table(const Transformer& model, const Distribution& dist,
+                                                         ThreadPool& pool);
+
+// Runs samples of a distribution through a model up to the final residual. Holds the scratch space, so that
+// many calls allocate little. The outcome for a sample depends on the seed and its number alone.
+class ResidualRunner {
+ public:
+  // All must outlive it.
+  ResidualRunner(const Transformer& model, const Distribution& dist, std::uint64_t seed, ThreadPool& pool);
+
+  // out: [n, d_model] = residuals of samples [first, first + n).
+  void run(std::uint64_t first, std::size_t n, Rows out);
+  // Input i of the last run: [length].
+  std::span<const TokenId> input(std::size_t i) const;
+
+ private:
+  const Transformer& model_;
+  const Distribution& dist_;
+  std::uint64_t seed_;
+  ThreadPool& pool_;
+  std::unique_ptr<const FirstLayerTable> table_;  // none when it would be too large
+  std::vector<TokenId> tokens_;                   // [n, length]
+};
+
+struct Activations {
+  std::size_t n = 0, d_model = 0;
+  AlignedVector<float> values = {};  // [n, d_model]
+  // [n]: the token at the last position that varies, for priors conditioned on it; empty where it is not
+  // known (a user's file).
+  std::vector<TokenId> last_tokens = {};
+
+  ConstRows rows() const { return {values.data(), d_model}; }
+};
+
+struct CaptureConfig {
+  std::uint64_t count = 1 << 16;
+  std::uint64_t seed = 1;
+  void validate() const;
+};
+// Activations of `count` inputs. Their numbers start at 2^62, which ground truth and sampling never reach, so
+// an estimate never sees the inputs it is compared with. Called between batches with the number done; false
+// ends the capture early, with what was captured until then.
+Activations capture(const Transformer& model, const Distribution& dist, const CaptureConfig& config,
+                    ThreadPool& pool, const std::function<bool(std::uint64_t done)>& keep_going = {});
+
+// A user's file of activations: one tensor [n, d_model].
+Activations read_activations(const std::string& path);
+void write_activations(const std::string& path, const Activations& activations);
+
+// Throws InputError, beginning with `where`, unless moments can be taken: width d_model, more rows than
+// columns, every value finite, no constant column.
+void check_activations(const Activations& activations, std::size_t d_model, const std::string& where);
+
+// --- moments and whitening ---
+
+struct Moments {
+  std::size_t n = 0, d = 0;
+  std::vector<double> mean;        // [d]
+  std::vector<double> covariance;  // [d, d], divided by n
+};
+// Accumulated in double over fixed blocks of rows: the same for any number of threads.
+Moments moments(std::size_t n, std::size_t d, ConstRows x, ThreadPool& pool);
+
+// x = mean + u L^T with L L^T = covariance + ridge * I, so u has (nearly) unit covariance. (A = L in the
+// paper.)
+struct Whitening {
+  std::size_t d = 0;
+  std::vector<double> mean;  // [d]
+  std::vector<double> l;     // [d, d] lower triangular
+  double ridge = 0.0;        // as added to the diagonal
+  bool singular = false;     // without the ridge there is no such L
+
+  void whiten(std::size_t n, ConstRows x, Rows u) const;  // u: [n, d] = (x - mean) L^-T
+  PackedMatrix unwhitening() const;                       // the product with it, bias included, gives x
+  // y = L^-T u, so that y . (x - mean) is the coordinate of x along the whitened unit vector u. [d]
+  std::vector<double> dual_direction(std::span<const double> u) const;
+};
+// The ridge is relative_ridge times the mean of the covariance's diagonal.
+Whitening whitening(const Moments& moments, double relative_ridge = 1e-6);
+// For an estimate's warnings; "" when there is nothing to say.
+std::string ridge_warning(const Whitening& whitening);
+
+}  // namespace deeptail

@@ -1,0 +1,81 @@
+#include "cli/cloud_subject.h"
+
+#include <chrono>
+#include <filesystem>
+
+#include "cli/interrupt.h"
+#include "core/progress.h"
+#include "core/sha256.h"
+
+namespace deeptail::cli {
+
+namespace {
+
+std::string file_sha256(const std::string& path) {
+  Sha256 hash;
+  hash.add(MappedFile(path).bytes());
+  return hash.hex();
+}
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+void check_source(const CloudOptions& o) {
+  const bool from_model = !o.model.empty() || !o.dist.empty();
+  const bool from_files = !o.activations.empty() || !o.unembed.empty();
+  if (from_model && from_files)
+    throw InputError(
+        "--model/--dist and --activations/--unembed: expected one of the two pairs, found parts of both");
+  if (from_files && (o.activations.empty() || o.unembed.empty()))
+    throw InputError("--activations and --unembed: expected both, found only {}",
+                     o.unembed.empty() ? "--activations" : "--unembed");
+  if (!from_files && (o.model.empty() || o.dist.empty()))
+    throw InputError("expected --model and --dist, or --activations and --unembed");
+}
+
+}  // namespace
+
+Activations capture_with_progress(const Subject& subject, const CaptureConfig& config, bool quiet,
+                                  ThreadPool& pool) {
+  ProgressMeter meter(stderr, progress_style(stderr, quiet),
+                      {.label = fmt::format("{} {}", subject.provenance.model, subject.provenance.dist),
+                       .unit = "activations",
+                       .total = config.count});
+  Activations out = capture(subject.model, subject.dist, config, pool, [&](std::uint64_t done) {
+    meter.update(done);
+    return !interrupted();
+  });
+  if (interrupted())
+    throw Stopped(kInterrupted, "interrupted while capturing activations; nothing was written");
+  return out;
+}
+
+CloudSubject load_cloud(const CloudOptions& o, ThreadPool& pool) {
+  check_source(o);
+  if (!o.activations.empty()) {
+    CloudSubject out{.head = Head::load(o.unembed),
+                     .activations = read_activations(o.activations),
+                     .tokenizer = std::nullopt,
+                     .provenance = {.model = file_name(o.unembed),
+                                    .dist = file_name(o.activations),
+                                    .model_sha256 = file_sha256(o.unembed),
+                                    .dist_sha256 = file_sha256(o.activations)}};
+    check_activations(out.activations, out.head.d_model(), o.activations);
+    return out;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  Subject subject = load_subject(o.model, o.dist);
+  CloudSubject out{
+      .head = subject.model.head(),
+      .activations = capture_with_progress(subject, {.count = o.count, .seed = o.seed}, o.quiet, pool),
+      .tokenizer = std::move(subject.tokenizer),
+      .provenance = subject.provenance};
+  check_activations(out.activations, out.head.d_model(),
+                    fmt::format("activations of {} on {}", o.model, o.dist));
+  out.capture_cost.forward = out.activations.n;
+  out.capture_cost.flops =
+      static_cast<double>(out.activations.n) * forward_flops(subject.model.config(), subject.dist.length());
+  out.capture_cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+}  // namespace deeptail::cli

@@ -1,0 +1,34 @@
+// What the activation-space methods are about: a way to the vocabulary and a cloud of activations.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/subject.h"
+#include "deeptail/activations.h"
+
+namespace deeptail::cli {
+
+struct CloudSubject {
+  Head head;
+  Activations activations;
+  std::optional<NamedTokenizer> tokenizer;
+  Provenance provenance;
+  Cost capture_cost = {};  // of making the activations; nothing for a user's file
+};
+
+struct CloudOptions {
+  std::string model, dist;           // both, or
+  std::string activations, unembed;  // both of these
+  std::uint64_t count = 1 << 16, seed = 1;
+  bool quiet = false;
+};
+// Captures activations, with a progress bar, or reads the user's files. Throws InputError when they do not
+// fit together or not exactly one of the two sources is named.
+CloudSubject load_cloud(const CloudOptions& options, ThreadPool& pool);
+
+// Activations of a subject's inputs, with a progress bar.
+Activations capture_with_progress(const Subject& subject, const CaptureConfig& config, bool quiet,
+                                  ThreadPool& pool);
+
+}  // namespace deeptail::cli

@@ -1,0 +1,95 @@
+#include <cmath>
+
+#include "compute/normals.h"
+#include "deeptail/prior.h"
+
+namespace deeptail {
+
+namespace {
+
+// In (0, 1].
+double open_uniform(std::uint64_t word) { return (static_cast<double>(word >> 11) + 1.0) * 0x1p-53; }
+
+// A sum of `count` unit exponentials, from slots [first, first + count) of one index.
+double exponentials(RngKey key, std::uint64_t index, std::uint32_t first, std::uint32_t count) {
+  double product = 1.0, sum = 0.0;
+  for (std::uint32_t slot = first; slot < first + count; ++slot) {
+    product *= open_uniform(uniform64(key, index, slot));
+    if (product < 1e-200) sum -= std::log(product), product = 1.0;
+  }
+  return sum - std::log(product);
+}
+
+}  // namespace
+
+std::string_view name_of(PriorKind kind) {
+  switch (kind) {
+    case PriorKind::kGaussian:
+      return "gaussian";
+    case PriorKind::kStudentT:
+      return "student_t";
+    case PriorKind::kStudentTMatched:
+      return "student_t_matched";
+  }
+  return "";
+}
+
+ProductPrior::ProductPrior(PriorKind kind, std::size_t dim, int nu)
+    : kind_(kind), dim_(dim), nu_(nu), scale_(kind == PriorKind::kStudentTMatched ? std::sqrt((nu - 2.0) / nu) : 1.0) {
+  if (dim == 0) throw InputError("prior: expected at least one dimension");
+  if (nu < 3 || nu % 2 == 0) throw InputError("prior: nu {}: expected an odd number from 3", nu);
+}
+
+void ProductPrior::sample(std::uint64_t seed, std::uint64_t first, std::size_t n, Rows out) const {
+  std::vector<float> squares(dim_);
+  const auto exponents = static_cast<std::uint32_t>((nu_ - 1) / 2);
+  for (std::size_t i = 0; i < n; ++i) {
+    float* row = out.row(i);
+    fill_normals({seed, Stream::kPriorNormals}, first + i, dim_, row);
+    if (gaussian()) continue;
+    // chi-squared with nu degrees of freedom: a squared normal and twice (nu - 1) / 2 exponentials.
+    fill_normals({seed, Stream::kPriorSquares}, first + i, dim_, squares.data());
+    for (std::size_t j = 0; j < dim_; ++j) {
+      const double chi2 = static_cast<double>(squares[j]) * squares[j] +
+                          2.0 * exponentials({seed, Stream::kPriorExponentials}, first + i,
+                                             static_cast<std::uint32_t>(j) * exponents, exponents);
+      row[j] = static_cast<float>(scale_ * row[j] / std::sqrt(chi2 / nu_));
+    }
+  }
+}
+
+void ProductPrior::log_density(std::size_t n, ConstRows u, std::span<double> log_p) const {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (gaussian()) {
+      double sum[4] = {};
+      for (std::size_t j = 0; j < dim_; ++j) sum[j % 4] += static_cast<double>(u.row(i)[j]) * u.row(i)[j];
+      log_p[i] = -0.5 * ((sum[0] + sum[1]) + (sum[2] + sum[3]));
+    } else {
+      const auto factor = static_cast<float>(1.0 / (nu_ * scale_ * scale_));
+      log_p[i] = -0.5 * (nu_ + 1.0) * sum_log1p_squares(dim_, u.row(i), factor);
+    }
+  }
+}
+
+void ProductPrior::grad_log_density(std::size_t n, ConstRows u, Rows out) const {
+  const auto width = static_cast<float>(nu_ * scale_ * scale_), power = static_cast<float>(-(nu_ + 1.0));
+  for (std::size_t i = 0; i < n; ++i) {
+    const float* row = u.row(i);
+    float* gradient = out.row(i);
+    if (gaussian())
+      for (std::size_t j = 0; j < dim_; ++j) gradient[j] = -row[j];
+    else
+      for (std::size_t j = 0; j < dim_; ++j) gradient[j] = power * row[j] / (width + row[j] * row[j]);
+  }
+}
+
+void ProductPrior::sample_mixing(std::uint64_t seed, std::uint64_t index, const float* u, float* w) const {
+  // w given u is Gamma((nu + 1) / 2) with rate (nu + (u / scale)^2) / 2; a whole shape, as nu is odd.
+  const auto shape = static_cast<std::uint32_t>((nu_ + 1) / 2);
+  const double inverse = 1.0 / (scale_ * scale_);
+  for (std::size_t j = 0; j < dim_; ++j)
+    w[j] = static_cast<float>(exponentials({seed, Stream::kMixing}, index, static_cast<std::uint32_t>(j) * shape, shape) *
+                              2.0 / (nu_ + inverse * u[j] * u[j]));
+}
+
+}  // namespace deeptail

@@ -1,0 +1,48 @@
+#include <cmath>
+
+#include "deeptail/kernels.h"
+
+namespace deeptail {
+
+std::string_view name_of(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::kRwmh:
+      return "rwmh";
+    case KernelKind::kMala:
+      return "mala";
+    case KernelKind::kMapla:
+      return "mapla";
+    case KernelKind::kPcn:
+      return "pcn";
+  }
+  return "";
+}
+
+double KernelConfig::wanted() const {
+  if (wanted_acceptance > 0.0) return wanted_acceptance;
+  switch (kind) {
+    case KernelKind::kRwmh:
+      return 0.234;
+    case KernelKind::kPcn:
+      return 0.3;
+    default:
+      return 0.57;
+  }
+}
+
+void KernelConfig::validate() const {
+  if (moves == 0) throw InputError("moves 0: expected at least one move per level");
+  if (burn_in > moves) throw InputError("burn-in {}: expected at most the {} moves of a level", burn_in, moves);
+  if (!(step_size > 0.0) || !std::isfinite(step_size))
+    throw InputError("step size {}: expected a positive number", step_size);
+  if (!(wanted_acceptance >= 0.0 && wanted_acceptance < 1.0))
+    throw InputError("wanted acceptance {}: expected a number from 0 to 1", wanted_acceptance);
+  if (group_every == 0) throw InputError("group moves every 0 moves: expected at least 1");
+  if (moves >= std::size_t{1} << 22) throw InputError("moves {}: expected fewer than 2^22", moves);
+}
+
+KernelNeeds needs_of(KernelKind kind, const ProductPrior& prior) {
+  return {.log_density = kind != KernelKind::kPcn, .gradient = kind == KernelKind::kMala || (kind == KernelKind::kMapla && prior.gaussian())};
+}
+
+}  // namespace deeptail
