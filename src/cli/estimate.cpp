@@ -22,7 +22,8 @@ struct Options {
   std::string activations, unembed, calibration = "2^16";
   std::uint64_t seed = 1;
   std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0;  // 0: the method's own
-  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0;
+  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0, taper = 0.0;
+  std::size_t threads = 0;
   bool json = false, quiet = false;
 };
 
@@ -76,6 +77,7 @@ TokensplitConfig tokensplit_config(const Options& o) {
   if (o.replicas > 0) config.replicas = o.replicas;
   if (o.survive_fraction > 0) config.survive_fraction = o.survive_fraction;
   if (o.forgotten > 0) config.forgotten = o.forgotten;
+  if (o.taper > 0) config.taper = o.taper;
   config.validate();
   return config;
 }
@@ -158,7 +160,7 @@ Outcome run_method(const Options& o, ThreadPool& pool) {
 }
 
 void run(const Options& o) {
-  ThreadPool pool;
+  ThreadPool pool(o.threads);
   catch_interrupts();
   auto [estimate, tokenizer] = run_method(o, pool);
   if (tokenizer)
@@ -202,6 +204,8 @@ void add_estimate(CLI::App& app) {
   sub->add_option("--calibration", o->calibration, "Activations captured for qld, gld, ga-amls")
       ->capture_default_str();
   sub->add_option("--seed", o->seed, "Seed")->capture_default_str();
+  sub->add_option("--taper", o->taper, "tokensplit: particles at the first level over those at the last");
+  sub->add_option("--threads", o->threads, "Threads; 0: one per core")->capture_default_str();
   sub->add_flag("--json", o->json, "Machine-readable output");
   sub->add_flag("--quiet", o->quiet, "No progress");
   sub->callback([o] { run(*o); });
