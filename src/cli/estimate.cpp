@@ -11,6 +11,7 @@
 #include "cli/target.h"
 #include "core/json.h"
 #include "core/progress.h"
+#include "deeptail/ga_amls.h"
 #include "deeptail/qld.h"
 
 namespace deeptail::cli {
@@ -20,8 +21,9 @@ namespace {
 struct Options {
   std::string model, dist, target, method = "tokensplit", budget;
   std::string activations, unembed, calibration = "2^16";
+  std::string prior = "student_t", kernel = "mala", start = "calibration";
   std::uint64_t seed = 1;
-  std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0;  // 0: the method's own
+  std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0, threads = 0;  // 0: the method's own
   double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0;
   bool json = false, quiet = false;
 };
@@ -127,7 +129,39 @@ Estimate run_gld(const CloudSubject& s, const Target& target, const Options& o, 
   return estimate;
 }
 
+GaAmlsConfig ga_config(const Options& o) {
+  GaAmlsConfig config{.seed = o.seed};
+  if (o.particles > 0) config.n_particles = o.particles;
+  if (o.replicas > 0) config.replicas = o.replicas;
+  if (o.moves > 0) config.kernel.moves = o.moves;
+  const auto prior = ga_prior_of(o.prior);
+  const auto kernel = kernel_of(o.kernel);
+  if (!prior)
+    throw InputError("--prior {}: expected student_t, student_t_matched, gaussian or conditioned",
+                     printable(o.prior));
+  if (!kernel) throw InputError("--kernel {}: expected mala, rwmh, mapla or pcn", printable(o.kernel));
+  if (o.start != "calibration" && o.start != "prior")
+    throw InputError("--start {}: expected calibration or prior", printable(o.start));
+  config.prior = *prior;
+  config.start = o.start == "prior" ? GaStart::kPrior : GaStart::kCalibration;
+  config.kernel.kind = *kernel;
+  config.kernel.burn_in = std::min(config.kernel.burn_in, (config.kernel.moves + 1) / 2);
+  return config;
+}
+
+Estimate run_ga_amls(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
+  const ProgressStyle style = progress_style(stderr, o.quiet || o.json);
+  const GaAmlsConfig config = ga_config(o);
+  return ga_amls(s.head, s.activations, target, config, pool, [&](const GaProgress& p) {
+    if (style != ProgressStyle::kNone)
+      fmt::print(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1, o.replicas,
+                 p.level + 1, p.score_level, std::exp(p.log_p));
+    return !interrupted();
+  });
+}
+
 Outcome run_on_cloud(CloudMethod method, const Options& o, ThreadPool& pool) {
+  ga_config(o);  // so that a wrong flag is told before the work
   CloudSubject subject = load_cloud({.model = o.model,
                                      .dist = o.dist,
                                      .activations = o.activations,
@@ -149,16 +183,16 @@ Outcome run_method(const Options& o, ThreadPool& pool) {
   if (o.method == "tokensplit") return run_tokensplit(o, pool);
   if (o.method == "mc") return run_mc(o, pool);
   static const std::map<std::string, CloudMethod> on_clouds = {
-      {"qld", run_qld}, {"qld-arc", run_qld_arc}, {"gld", run_gld}};
+      {"qld", run_qld}, {"qld-arc", run_qld_arc}, {"gld", run_gld}, {"ga-amls", run_ga_amls}};
   if (const auto found = on_clouds.find(o.method); found != on_clouds.end())
     return run_on_cloud(found->second, o, pool);
   throw InputError(
-      "method {} is not implemented in this version; available: tokensplit, mc, qld, qld-arc, gld",
+      "method {} is not implemented in this version; available: tokensplit, mc, ga-amls, qld, qld-arc, gld",
       printable(o.method));
 }
 
 void run(const Options& o) {
-  ThreadPool pool;
+  ThreadPool pool(o.threads);
   catch_interrupts();
   auto [estimate, tokenizer] = run_method(o, pool);
   if (tokenizer)
@@ -186,8 +220,9 @@ void add_estimate(CLI::App& app) {
   sub->add_option("--unembed", o->unembed, "With --activations: file with unembed.W_U and perhaps ln_final");
   sub->add_option("--target", o->target, "Token id, token (\" the\"), or several separated by commas")
       ->required();
-  sub->add_option("--method", o->method,
-                  "tokensplit: splitting on tokens; mc: plain sampling; qld, qld-arc, gld: from activations")
+  sub->add_option(
+         "--method", o->method,
+         "tokensplit: splitting on tokens; mc: plain sampling; ga-amls, qld, qld-arc, gld: from activations")
       ->capture_default_str();
   sub->add_option("--budget", o->budget, "Forward passes (their equivalent in flops), such as 2^16 or 1e6");
   sub->add_option("--replicas", o->replicas, "Independent replicas");
@@ -201,6 +236,13 @@ void add_estimate(CLI::App& app) {
                   "tokensplit: moves go on until this correlation with the start of the level");
   sub->add_option("--calibration", o->calibration, "Activations captured for qld, gld, ga-amls")
       ->capture_default_str();
+  sub->add_option("--prior", o->prior, "ga-amls: student_t, student_t_matched, gaussian or conditioned")
+      ->capture_default_str();
+  sub->add_option("--kernel", o->kernel, "ga-amls: mala, rwmh, mapla or pcn")->capture_default_str();
+  sub->add_option("--start", o->start,
+                  "ga-amls: particles start at calibration activations or at draws from the prior")
+      ->capture_default_str();
+  sub->add_option("--threads", o->threads, "Threads; 0: one per core")->capture_default_str();
   sub->add_option("--seed", o->seed, "Seed")->capture_default_str();
   sub->add_flag("--json", o->json, "Machine-readable output");
   sub->add_flag("--quiet", o->quiet, "No progress");
