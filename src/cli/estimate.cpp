@@ -1,9 +1,8 @@
 // deeptail estimate
 #include <cmath>
-#include <map>
 
-#include "cli/cloud_subject.h"
 #include "cli/commands.h"
+#include "cli/estimate_options.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -11,27 +10,10 @@
 #include "cli/target.h"
 #include "core/json.h"
 #include "core/progress.h"
-#include "deeptail/ga_amls.h"
-#include "deeptail/qld.h"
 
 namespace deeptail::cli {
 
 namespace {
-
-struct Options {
-  std::string model, dist, target, method = "tokensplit", budget;
-  std::string activations, unembed, calibration = "2^16";
-  std::string prior = "student_t", kernel = "mala", start = "calibration";
-  std::uint64_t seed = 1;
-  std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0, threads = 0;  // 0: the method's own
-  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0;
-  bool json = false, quiet = false;
-};
-
-struct Outcome {
-  Estimate estimate;
-  std::optional<NamedTokenizer> tokenizer;
-};
 
 std::string target_text(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
   std::vector<std::string> names;
@@ -62,13 +44,13 @@ void print_estimate(const Estimate& e, const std::optional<NamedTokenizer>& toke
                tokenizer ? printable(t.text, 400) : fmt::format("{}", fmt::join(t.tokens, " ")));
 }
 
-void check_has_model(const Options& o) {
+void check_has_model(const EstimateOptions& o) {
   if (!o.activations.empty() || !o.unembed.empty())
     throw InputError("method {}: expected --model and --dist, found --activations or --unembed", o.method);
   if (o.model.empty() || o.dist.empty()) throw InputError("method {}: expected --model and --dist", o.method);
 }
 
-TokensplitConfig tokensplit_config(const Options& o) {
+TokensplitConfig tokensplit_config(const EstimateOptions& o) {
   TokensplitConfig config{.rel_error = o.rel_error,
                           .seed = o.seed,
                           .particles = o.particles,
@@ -82,7 +64,7 @@ TokensplitConfig tokensplit_config(const Options& o) {
   return config;
 }
 
-Outcome run_tokensplit(const Options& o, ThreadPool& pool) {
+EstimateOutcome run_tokensplit(const EstimateOptions& o, ThreadPool& pool) {
   check_has_model(o);
   const TokensplitConfig config = tokensplit_config(o);
   Subject subject = load_subject(o.model, o.dist);
@@ -98,7 +80,7 @@ Outcome run_tokensplit(const Options& o, ThreadPool& pool) {
   return {std::move(estimate), std::move(subject.tokenizer)};
 }
 
-Outcome run_mc(const Options& o, ThreadPool& pool) {
+EstimateOutcome run_mc(const EstimateOptions& o, ThreadPool& pool) {
   check_has_model(o);
   McConfig config{.seed = o.seed};
   if (!o.budget.empty()) config.budget = parse_count(o.budget, "--budget");
@@ -114,84 +96,16 @@ Outcome run_mc(const Options& o, ThreadPool& pool) {
   return {std::move(estimate), std::move(subject.tokenizer)};
 }
 
-// Methods on a cloud of activations.
-using CloudMethod = Estimate (*)(const CloudSubject&, const Target&, const Options&, ThreadPool&);
-
-Estimate run_qld(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
-  return qld(s.head, s.activations, target, {.seed = o.seed}, pool);
-}
-Estimate run_qld_arc(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
-  return qld_arc(s.head, s.activations, target, {.seed = o.seed}, pool);
-}
-Estimate run_gld(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
-  Estimate estimate = gld(s.head, s.activations, target, pool);
-  estimate.seed = o.seed;
-  return estimate;
-}
-
-GaAmlsConfig ga_config(const Options& o) {
-  GaAmlsConfig config{.seed = o.seed};
-  if (o.particles > 0) config.n_particles = o.particles;
-  if (o.replicas > 0) config.replicas = o.replicas;
-  if (o.moves > 0) config.kernel.moves = o.moves;
-  const auto prior = ga_prior_of(o.prior);
-  const auto kernel = kernel_of(o.kernel);
-  if (!prior)
-    throw InputError("--prior {}: expected student_t, student_t_matched, gaussian or conditioned",
-                     printable(o.prior));
-  if (!kernel) throw InputError("--kernel {}: expected mala, rwmh, mapla or pcn", printable(o.kernel));
-  if (o.start != "calibration" && o.start != "prior")
-    throw InputError("--start {}: expected calibration or prior", printable(o.start));
-  config.prior = *prior;
-  config.start = o.start == "prior" ? GaStart::kPrior : GaStart::kCalibration;
-  config.kernel.kind = *kernel;
-  config.kernel.burn_in = std::min(config.kernel.burn_in, (config.kernel.moves + 1) / 2);
-  return config;
-}
-
-Estimate run_ga_amls(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
-  const ProgressStyle style = progress_style(stderr, o.quiet || o.json);
-  const GaAmlsConfig config = ga_config(o);
-  return ga_amls(s.head, s.activations, target, config, pool, [&](const GaProgress& p) {
-    if (style != ProgressStyle::kNone)
-      fmt::print(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1, o.replicas,
-                 p.level + 1, p.score_level, std::exp(p.log_p));
-    return !interrupted();
-  });
-}
-
-Outcome run_on_cloud(CloudMethod method, const Options& o, ThreadPool& pool) {
-  ga_config(o);  // so that a wrong flag is told before the work
-  CloudSubject subject = load_cloud({.model = o.model,
-                                     .dist = o.dist,
-                                     .activations = o.activations,
-                                     .unembed = o.unembed,
-                                     .count = parse_count(o.calibration, "--calibration"),
-                                     .seed = o.seed,
-                                     .quiet = o.quiet || o.json},
-                                    pool);
-  const Target target = parse_target(o.target, subject.head, subject.tokenizer);
-  Estimate estimate = method(subject, target, o, pool);
-  estimate.provenance = subject.provenance;
-  estimate.cost.forward += subject.capture_cost.forward;
-  estimate.cost.flops += subject.capture_cost.flops;
-  estimate.cost.seconds += subject.capture_cost.seconds;
-  return {std::move(estimate), std::move(subject.tokenizer)};
-}
-
-Outcome run_method(const Options& o, ThreadPool& pool) {
+EstimateOutcome run_method(const EstimateOptions& o, ThreadPool& pool) {
   if (o.method == "tokensplit") return run_tokensplit(o, pool);
   if (o.method == "mc") return run_mc(o, pool);
-  static const std::map<std::string, CloudMethod> on_clouds = {
-      {"qld", run_qld}, {"qld-arc", run_qld_arc}, {"gld", run_gld}, {"ga-amls", run_ga_amls}};
-  if (const auto found = on_clouds.find(o.method); found != on_clouds.end())
-    return run_on_cloud(found->second, o, pool);
+  if (auto outcome = run_cloud_method(o, pool)) return std::move(*outcome);
   throw InputError(
       "method {} is not implemented in this version; available: tokensplit, mc, ga-amls, qld, qld-arc, gld",
       printable(o.method));
 }
 
-void run(const Options& o) {
+void run(const EstimateOptions& o) {
   ThreadPool pool(o.threads);
   catch_interrupts();
   auto [estimate, tokenizer] = run_method(o, pool);
@@ -212,7 +126,7 @@ void run(const Options& o) {
 
 void add_estimate(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("estimate", "How likely is it that the model says the target?");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<EstimateOptions>();
   sub->add_option("--model", o->model, "Folder or name of a model");
   sub->add_option("--dist", o->dist, "Name or file of a distribution");
   sub->add_option("--activations", o->activations,
