@@ -56,7 +56,7 @@ TEST(Moments, AreTheSameForAnyNumberOfThreads) {
 TEST(Whitening, GivesUnitCovarianceAndComesBack) {
   ThreadPool pool(2);
   const Activations a = correlated(5000, 6, 3);
-  const Whitening w = whitening(moments(a.n, a.d_model, a.rows(), pool), 1e-9);
+  const Whitening w = whitening(moments(a.n, a.d_model, a.rows(), pool), 1e-12);
   EXPECT_FALSE(w.singular);
   EXPECT_EQ(ridge_warning(w), "");
   AlignedVector<float> u(a.values.size()), back(a.values.size());
