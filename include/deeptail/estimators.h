@@ -159,7 +159,8 @@ struct TokensplitConfig {
   std::size_t max_triggers = 3;
   double survive_fraction = 0.2;
   double forgotten = 0.1;      // moves per level go on until this much of the start is left
-  std::size_t particles = 0;   // per replica; 0: what the budget allows
+  std::size_t particles = 0;   // per replica at its last level; 0: what the budget allows
+  double taper = 4.0;          // particles at the first level over those at the last
   std::size_t first_draw = 0;  // plain samples at the start of each replica; 0: from the budget
   std::size_t moves = 0;       // most per level; 0: from the budget
   void validate() const;

@@ -52,14 +52,16 @@ enum class Resampling { kSystematic, kMultinomial };
 
 struct SplittingConfig {
   std::size_t n_particles = 1000;
-  std::size_t initial_particles = 0;  // of the first draw, when larger: its best n_particles go on
-  double survive_fraction = 0.4;      // wanted at each adaptive level
+  std::size_t initial_particles = 0;    // of the first draw, when larger: its best n_particles go on
+  std::vector<std::size_t> sizes = {};  // particles that move at each level; beyond its end, n_particles
+  double survive_fraction = 0.4;        // wanted at each adaptive level
   double threshold = 0.0;
   std::vector<double> levels = {};  // frozen, ascending, the last one is the threshold; empty: adaptive
   std::size_t max_levels = 200;     // the last one is the threshold whatever the population says
   Resampling resampling = Resampling::kSystematic;
 
   std::size_t first_draw() const { return initial_particles > n_particles ? initial_particles : n_particles; }
+  std::size_t size_at(std::size_t level) const { return level < sizes.size() ? sizes[level] : n_particles; }
   void validate() const;
 };
 
@@ -177,7 +179,7 @@ SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uin
     if (level >= config.threshold) return finish(SplittingEnd::kReached);
     if (!go_on) return finish(SplittingEnd::kStopped);
 
-    const auto parents = resample(survivors, config.n_particles, config.resampling, seed, k);
+    const auto parents = resample(survivors, config.size_at(k), config.resampling, seed, k);
     particles.resample(parents);
     genealogy.resample(parents);
     record.moves = particles.move(level, k, seed);

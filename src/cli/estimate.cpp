@@ -60,6 +60,7 @@ TokensplitConfig tokensplit_config(const EstimateOptions& o) {
   if (o.replicas > 0) config.replicas = o.replicas;
   if (o.survive_fraction > 0) config.survive_fraction = o.survive_fraction;
   if (o.forgotten > 0) config.forgotten = o.forgotten;
+  if (o.taper > 0) config.taper = o.taper;
   config.validate();
   return config;
 }
@@ -156,8 +157,9 @@ void add_estimate(CLI::App& app) {
   sub->add_option("--start", o->start,
                   "ga-amls: particles start at calibration activations or at draws from the prior")
       ->capture_default_str();
-  sub->add_option("--threads", o->threads, "Threads; 0: one per core")->capture_default_str();
   sub->add_option("--seed", o->seed, "Seed")->capture_default_str();
+  sub->add_option("--taper", o->taper, "tokensplit: particles at the first level over those at the last");
+  sub->add_option("--threads", o->threads, "Threads; 0: one per core")->capture_default_str();
   sub->add_flag("--json", o->json, "Machine-readable output");
   sub->add_flag("--quiet", o->quiet, "No progress");
   sub->callback([o] { run(*o); });

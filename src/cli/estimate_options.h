@@ -16,7 +16,7 @@ struct EstimateOptions {
   std::string prior = "student_t", kernel = "mala", start = "calibration";
   std::uint64_t seed = 1;
   std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0, threads = 0;
-  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0;
+  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0, taper = 0.0;
   bool json = false, quiet = false;
 };
 

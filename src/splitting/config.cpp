@@ -5,6 +5,8 @@ namespace deeptail {
 
 void SplittingConfig::validate() const {
   if (n_particles < 2) throw InputError("{} particles: expected at least 2", n_particles);
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] < 2) throw InputError("{} particles at level {}: expected at least 2", sizes[i], i);
   if (!(survive_fraction > 0.0 && survive_fraction < 1.0))
     throw InputError("survive fraction {}: expected a number between 0 and 1", survive_fraction);
   if (max_levels == 0) throw InputError("level cap 0: expected at least 1");

@@ -62,7 +62,8 @@ class Meter {
 };
 
 struct Sizes {
-  std::size_t first_draw, n_particles;
+  std::size_t first_draw;
+  std::vector<std::size_t> at_level;  // particles that move at each level
 };
 
 std::size_t first_draw_of(const TokensplitConfig& c) {
@@ -83,25 +84,39 @@ PilotConfig pilot_config(const TokensplitConfig& c) {
                                                 std::size_t{1024})};
 }
 
-// Particles per replica that what is left of the budget pays for.
+// Relative sizes of the population, the last level's being 1. Early levels hold more: moves are cheap there,
+// and a mode that is rare early can only come from a particle that is in it.
+std::vector<double> shape_of(std::size_t n_levels, double taper) {
+  std::vector<double> shape(n_levels, 1.0);
+  for (std::size_t k = 0; k + 2 < n_levels; ++k)
+    shape[k] = std::pow(taper, 1.0 - static_cast<double>(k) / static_cast<double>(n_levels - 2));
+  return shape;
+}
+
+// Particles that what is left of the budget pays for.
 Sizes sizes_of(const TokensplitConfig& c, const PilotResult& pilot, double unit) {
-  const std::size_t first_draw = first_draw_of(c);
-  double per_particle =
-      static_cast<double>(pilot.plan.levels.size());  // exact scores at the end of each level
-  for (const double flops : pilot.plan.flops_per_particle) per_particle += flops / unit;
+  const std::size_t n_levels = pilot.plan.levels.size(), first_draw = first_draw_of(c);
+  const std::vector<double> shape = shape_of(n_levels, c.taper);
+  double per_particle = 0.0;  // of the last level, with those that it stands for; exact scores end each level
+  for (std::size_t k = 0; k + 1 < n_levels; ++k)
+    per_particle += shape[k] * (pilot.plan.flops_per_particle[k] / unit + 1.0);
   double left = (c.budget - pilot.work.flops / unit) / static_cast<double>(c.replicas) -
                 static_cast<double>(first_draw);
   if (c.rel_error > 0.0) {
     // The pilot's relative variance times its particles is what one particle has.
     const double one = std::max(pilot.run.genealogy_variance, pilot.run.level_variance) *
                        static_cast<double>(pilot_config(c).n_particles);
-    const double wanted = 2.0 * one / (c.rel_error * c.rel_error * static_cast<double>(c.replicas));
-    left = std::min(left, wanted * per_particle);
+    left = std::min(left,
+                    2.0 * one / (c.rel_error * c.rel_error * static_cast<double>(c.replicas)) * per_particle);
   }
-  std::size_t n =
-      c.particles > 0 ? c.particles : static_cast<std::size_t>(std::max(0.0, left / per_particle));
-  n = std::clamp(n, kFewestParticles, kMostParticles);
-  return {std::max(first_draw, n), n};
+  const double n = c.particles > 0 ? static_cast<double>(c.particles)
+                                   : std::clamp(per_particle > 0.0 ? left / per_particle : 0.0,
+                                                static_cast<double>(kFewestParticles),
+                                                static_cast<double>(kMostParticles));
+  Sizes sizes{first_draw, {}};
+  for (const double s : shape) sizes.at_level.push_back(static_cast<std::size_t>(std::lround(s * n)));
+  sizes.first_draw = std::max(first_draw, sizes.at_level.front());
+  return sizes;
 }
 
 struct Replicas {
@@ -117,18 +132,21 @@ Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& confi
   std::vector<TriggerPool> triggers(config.replicas);
   // Replicas run side by side, each on its share of the threads: nothing waits between moves.
   ThreadPool outer(std::min(pool.size(), config.replicas));
+  const std::size_t most = *std::max_element(sizes.at_level.begin(), sizes.at_level.end());
   const std::size_t inner_threads = std::max<std::size_t>(1, pool.size() / outer.size());
   outer.for_each_block(config.replicas, [&](std::size_t r, std::size_t) {
     ThreadPool inner(inner_threads);
-    ReplicaParticles particles(problem, plan, sizes.n_particles, inner);
+    ReplicaParticles particles(problem, plan, most, inner);
     double told = 0.0;
     const auto observe = [&](const Level& level, const ReplicaParticles& p, std::span<const double> scores) {
       if (level.level >= 0.0) triggers[r].add(p, scores);
       const double now = p.work().flops;
       return meter.add(now - std::exchange(told, now));
     };
-    const SplittingConfig splitting{
-        .n_particles = sizes.n_particles, .initial_particles = sizes.first_draw, .levels = plan.levels};
+    const SplittingConfig splitting{.n_particles = sizes.at_level.back(),
+                                    .initial_particles = sizes.first_draw,
+                                    .sizes = sizes.at_level,
+                                    .levels = plan.levels};
     all.runs[r] =
         run_splitting(particles, splitting, derived_seed(config.seed, kFirstReplicaPart + r), observe);
     work[r] = particles.work();

@@ -1,0 +1,131 @@
+// tokensplit against exact probabilities, its statuses, and its independence of threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "deeptail/estimators.h"
+#include "unit/estimators/counting_model.h"
+
+namespace deeptail {
+namespace {
+
+constexpr std::array<double, 4> kRareValues = {0.7, 0.2, 0.08, 0.02};
+
+TEST(CountingModel, SaysTheTargetExactlyWhenTheSumReachesTheThreshold) {
+  const CountingModel toy(6, kRareValues, 9);
+  ThreadPool pool(1);
+  for (const auto& [tokens, expected] :
+       std::vector<std::pair<std::vector<TokenId>, bool>>{{{3, 3, 3, 0, 0, 0, 4}, true},
+                                                          {{3, 3, 2, 0, 0, 0, 4}, false},
+                                                          {{0, 1, 2, 2, 2, 2, 4}, true},
+                                                          {{0, 1, 1, 2, 2, 2, 4}, false},
+                                                          {{3, 3, 3, 3, 3, 3, 4}, true}}) {
+    AlignedVector<float> resid(4);
+    final_residuals(toy.model(), {tokens, 7}, pool, {resid.data(), 4});
+    std::vector<TokenId> said(1);
+    argmax(toy.model().head(), 1, {resid.data(), 4}, pool, said);
+    EXPECT_EQ(said[0] == CountingModel::kTarget, expected);
+  }
+}
+
+TEST(Tokensplit, MeanOverSeedsIsTheExactProbability) {
+  // A rare sum, 1e-9. Mean of p / truth over 24 seeds within 4 standard errors: false alarm below 1e-3 (t
+  // with 23 degrees).
+  const CountingModel toy(24, kRareValues, 33);
+  ThreadPool pool(2);
+  double sum = 0.0, squares = 0.0;
+  int covered = 0;
+  constexpr int kSeeds = 24;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(),
+                                  {.budget = 20000, .seed = static_cast<std::uint64_t>(seed)}, pool);
+    const double ratio = std::exp(e.log_p) / toy.truth();
+    sum += ratio;
+    squares += ratio * ratio;
+    covered += e.log_low <= std::log(toy.truth()) && std::log(toy.truth()) <= e.log_high;
+    EXPECT_EQ(e.guarantee, Guarantee::kUnbiased);
+    EXPECT_EQ(e.replica_log_p.size(), 8u);
+  }
+  const double mean = sum / kSeeds, error = std::sqrt((squares / kSeeds - mean * mean) / (kSeeds - 1));
+  EXPECT_LT(toy.truth(), 1e-8);
+  EXPECT_LT(std::abs(mean - 1.0), 4 * error) << "mean " << mean << " standard error " << error;
+  EXPECT_LT(error, 0.2);
+  EXPECT_GE(covered, 19);  // of 24 at 95%: fewer than 19 happens once in 2000
+}
+
+TEST(Tokensplit, IsTheSameForAnyNumberOfThreads) {
+  const CountingModel toy(12, kRareValues, 18);
+  const TokensplitConfig config{.budget = 5000, .replicas = 3, .seed = 5};
+  std::string first;
+  for (const std::size_t threads : {1, 2, 7}) {
+    ThreadPool pool(threads);
+    Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool);
+    e.cost.seconds = 0.0;
+    if (first.empty()) first = to_json(e);
+    EXPECT_EQ(to_json(e), first) << threads << " threads";
+  }
+}
+
+TEST(Tokensplit, ACertainAndAnImpossibleEvent) {
+  ThreadPool pool(2);
+  const CountingModel certain(6, kRareValues, 0);
+  const Estimate one = tokensplit(certain.model(), certain.dist(), certain.target(), {.budget = 5000}, pool);
+  EXPECT_EQ(one.log_p, 0.0);
+  EXPECT_EQ(one.status, Status::kOk);
+  const CountingModel impossible(6, kRareValues, 19);
+  const Estimate none =
+      tokensplit(impossible.model(), impossible.dist(), impossible.target(), {.budget = 5000}, pool);
+  EXPECT_EQ(none.status, Status::kNotReachedUpperBound);
+  EXPECT_TRUE(std::isinf(none.log_p));
+  EXPECT_GT(none.log_high, -40.0);
+  EXPECT_LT(none.log_high, 0.0);
+}
+
+TEST(Tokensplit, TriggersSayTheTargetAndCostIsCounted) {
+  const CountingModel toy(12, kRareValues, 20);
+  ThreadPool pool(2);
+  const Estimate e =
+      tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 8000, .max_triggers = 5}, pool);
+  ASSERT_EQ(e.triggers.size(), 5u);
+  for (const Trigger& t : e.triggers) {
+    int total = 0;
+    for (std::size_t i = 0; i < 12; ++i) total += t.tokens[i];
+    EXPECT_GE(total, 20);
+  }
+  EXPECT_GT(e.triggers[0].margin, e.triggers[4].margin - 1e-9);
+  EXPECT_FALSE(e.positions.empty());
+  EXPECT_GT(e.cost.score_evals, 0u);
+  EXPECT_GT(e.cost.forward, 0u);
+  EXPECT_LT(e.cost.forward_equivalents, 1.3 * 8000);
+  EXPECT_NEAR(e.log_certain_low, e.log_p + std::log(0.05), 1e-12);
+}
+
+TEST(Tokensplit, TakesSetsOfTargets) {
+  // kTarget or token 0: some token other than the target always wins unless the sum is reached; both together
+  // are certain or nearly so, and must not be below the single target.
+  const CountingModel toy(12, kRareValues, 15);
+  ThreadPool pool(2);
+  const Target both({0, CountingModel::kTarget}, toy.model().head());
+  const Estimate e = tokensplit(toy.model(), toy.dist(), both, {.budget = 5000}, pool);
+  EXPECT_EQ(e.log_p, 0.0);  // all other logits are 0: token 0 wins the tie
+}
+
+TEST(Tokensplit, StopsWhenTold) {
+  const CountingModel toy(24, kRareValues, 33);
+  ThreadPool pool(2);
+  const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 20000}, pool,
+                                [](std::uint64_t) { return false; });
+  EXPECT_TRUE(std::isinf(e.log_p));
+  EXPECT_NE(e.status, Status::kOk);
+}
+
+TEST(Tokensplit, RefusesSettingsThatMakeNoSense) {
+  const CountingModel toy(6, kRareValues, 9);
+  ThreadPool pool(1);
+  EXPECT_THROW(tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 10}, pool), InputError);
+  EXPECT_THROW(tokensplit(toy.model(), toy.dist(), toy.target(), {.replicas = 1}, pool), InputError);
+  EXPECT_THROW(tokensplit(toy.model(), toy.dist(), toy.target(), {.rel_error = -1}, pool), InputError);
+}
+
+}  // namespace
+}  // namespace deeptail
