@@ -13,8 +13,7 @@ namespace deeptail {
 
 namespace {
 
-constexpr std::size_t kCloudSample =
-    4096;  // calibration activations whose distances and winners are looked at
+constexpr std::size_t kCloudSample = 4096;  // calibration activations that distances and the screen look at
 
 // The prior's parts, fitted to the activations.
 struct Fit {
@@ -183,9 +182,8 @@ Estimate ga_amls(const Head& head, const Activations& activations, const Target&
         fmt::format("{} activations for dimension {}: the covariance is poorly known", activations.n, d));
   e.diagnostics.push_back({"ridge", fit.whitening.ridge});
 
-  std::vector<TokenId> said(std::min(activations.n, kCloudSample));
-  argmax(head, said.size(), activations.rows(), pool, said);
-  HeadScore score(head, target, fit.whitening, fit.groups.means, frequent_tokens(said), pool);
+  const Screen screen(head, std::min(activations.n, kCloudSample), activations.rows(), pool);
+  HeadScore score(head, target, fit.whitening, fit.groups.means, screen, pool);
   const ProductPrior prior(marginal_of(config.prior), d, config.nu);
   const StartCloud cloud = config.start == GaStart::kPrior
                                ? StartCloud{}

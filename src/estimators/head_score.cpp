@@ -5,6 +5,9 @@
 
 namespace deeptail {
 
+namespace {
+
+// Tokens by how often they occur, most frequent first.
 std::vector<TokenId> frequent_tokens(std::span<const TokenId> said) {
   std::map<TokenId, std::size_t> count;
   for (const TokenId token : said) ++count[token];
@@ -16,15 +19,17 @@ std::vector<TokenId> frequent_tokens(std::span<const TokenId> said) {
   return out;
 }
 
+}  // namespace
+
 HeadScore::HeadScore(const Head& head, const Target& target, const Whitening& whitening,
-                     std::span<const float> group_means, std::vector<TokenId> usual_winners, ThreadPool& pool)
+                     std::span<const float> group_means, const Screen& screen, ThreadPool& pool)
     : head_(head),
       target_(target),
       unwhitening_(whitening.unwhitening()),
       group_means_(group_means),
-      usual_winners_(std::move(usual_winners)),
+      screen_(screen),
       pool_(pool) {
-  test_.emplace(head_, target_, usual_winners_);
+  test_.emplace(head_, target_, std::span<const TokenId>(), &screen_);
 }
 
 std::unique_ptr<HeadScore::Scratch> HeadScore::make_scratch() const {
@@ -53,8 +58,8 @@ void HeadScore::evaluate(std::size_t n, ConstRows u, std::span<const std::uint32
   }
   // The answers are the same for any winners; only the time changes.
   std::vector<TokenId> winners = frequent_tokens(in_the_way);
-  winners.insert(winners.end(), usual_winners_.begin(), usual_winners_.end());
-  test_.emplace(head_, target_, winners);
+  winners.insert(winners.end(), screen_.usual_winners().begin(), screen_.usual_winners().end());
+  test_.emplace(head_, target_, winners, &screen_);
 }
 
 void HeadScore::at_least(double level, std::size_t n, ConstRows u, std::span<const std::uint32_t> groups,

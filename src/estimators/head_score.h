@@ -14,10 +14,10 @@ class HeadScore {
     AlignedVector<float> resid;  // [rows, d_model]
     MarginTest::ScratchPtr margin;
   };
-  // All must outlive it. group_means: [n_groups, d_model], or empty. usual_winners: tokens often said, most
-  // frequent first.
+  // All must outlive it. group_means: [n_groups, d_model], or empty. screen: made with activations like those
+  // to come.
   HeadScore(const Head& head, const Target& target, const Whitening& whitening,
-            std::span<const float> group_means, std::vector<TokenId> usual_winners, ThreadPool& pool);
+            std::span<const float> group_means, const Screen& screen, ThreadPool& pool);
 
   std::unique_ptr<Scratch> make_scratch() const;
   // Also remembers which tokens stand in the target's way, for at_least to try first.
@@ -32,12 +32,9 @@ class HeadScore {
   const Target& target_;
   PackedMatrix unwhitening_;
   std::span<const float> group_means_;
-  std::vector<TokenId> usual_winners_;
+  const Screen& screen_;
   ThreadPool& pool_;
   std::optional<MarginTest> test_;
 };
-
-// Tokens by how often they are said, most frequent first.
-std::vector<TokenId> frequent_tokens(std::span<const TokenId> said);
 
 }  // namespace deeptail
