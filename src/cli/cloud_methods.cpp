@@ -57,7 +57,7 @@ Estimate run_ga_amls(const CloudSubject& s, const Target& target, const Estimate
   const GaAmlsConfig config = ga_config(o);
   return ga_amls(s.head, s.activations, target, config, pool, [&](const GaProgress& p) {
     if (style != ProgressStyle::kNone)
-      fmt::print(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1, o.replicas,
+      fmt::print(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1, config.replicas,
                  p.level + 1, p.score_level, std::exp(p.log_p));
     return !interrupted();
   });
@@ -79,6 +79,9 @@ EstimateOutcome run_on_cloud(CloudMethod method, const EstimateOptions& o, Threa
   estimate.cost.forward += subject.capture_cost.forward;
   estimate.cost.flops += subject.capture_cost.flops;
   estimate.cost.seconds += subject.capture_cost.seconds;
+  if (subject.capture_cost.forward > 0)
+    estimate.cost.forward_equivalents =
+        estimate.cost.flops / subject.capture_cost.flops * static_cast<double>(subject.capture_cost.forward);
   return {std::move(estimate), std::move(subject.tokenizer)};
 }
 

@@ -115,6 +115,7 @@ void summarise(Estimate& e, const std::vector<SplittingRun>& runs) {
   e.log_low = summary.log_low;
   e.log_high = summary.log_high;
   e.levels = runs.front().levels;
+  for (const SplittingRun& run : runs) e.replica_log_p.push_back(run.log_p);
   if (std::isinf(summary.log_p))
     e.status =
         runs.front().end == SplittingEnd::kStopped ? Status::kBudgetSpent : Status::kNotReachedUpperBound;

@@ -11,19 +11,19 @@
 namespace deeptail {
 namespace {
 
-struct Problem {
+struct CloudProblem {
   Head head;
   Activations activations;
 };
 
 // Gaussian activations with a mean, and a random unembedding without ln_final.
-Problem gaussian(std::size_t n, std::size_t d, std::size_t d_vocab, std::uint64_t seed) {
+CloudProblem gaussian(std::size_t n, std::size_t d, std::size_t d_vocab, std::uint64_t seed) {
   std::mt19937_64 rng(seed);
   std::normal_distribution<float> normal;
   std::vector<float> w(d * d_vocab);
   for (float& x : w) x = normal(rng);
-  Problem p{Head{std::nullopt, PackedMatrix(w, d, d_vocab)},
-            {.n = n, .d_model = d, .values = AlignedVector<float>(n * d)}};
+  CloudProblem p{Head{std::nullopt, PackedMatrix(w, d, d_vocab)},
+                 {.n = n, .d_model = d, .values = AlignedVector<float>(n * d)}};
   for (std::size_t i = 0; i < n * d; ++i)
     p.activations.values[i] = 0.3f + (1.0f + static_cast<float>(i % d)) * 0.5f * normal(rng);
   return p;
@@ -40,7 +40,7 @@ bool accepts(const Head& head, const Target& target, std::span<const double> x) 
 }
 
 // Every recombination, one by one.
-double by_hand(const Problem& p, const Target& target, std::span<const double> direction,
+double by_hand(const CloudProblem& p, const Target& target, std::span<const double> direction,
                const Whitening& w) {
   const std::size_t n = p.activations.n, d = w.d;
   const std::vector<double> dual = w.dual_direction(direction), move = times_l(w, direction);
@@ -58,7 +58,7 @@ double by_hand(const Problem& p, const Target& target, std::span<const double> d
 
 TEST(Qld, CountsEveryRecombination) {
   ThreadPool pool(2);
-  const Problem p = gaussian(150, 4, 21, 1);
+  const CloudProblem p = gaussian(150, 4, 21, 1);
   for (const auto& ids : {std::vector<TokenId>{3}, {20}, {2, 7, 11}}) {
     const Target target(ids, p.head);
     const Estimate e = qld(p.head, p.activations, target, {.n_blocks = 5}, pool);
@@ -81,7 +81,7 @@ TEST(Qld, CountsEveryRecombination) {
 }
 
 TEST(Qld, IsTheSameForAnyNumberOfThreads) {
-  const Problem p = gaussian(1000, 6, 40, 2);
+  const CloudProblem p = gaussian(1000, 6, 40, 2);
   const Target target({5}, p.head);
   ThreadPool one(1), two(2), seven(7);
   const Estimate e = qld(p.head, p.activations, target, {}, one);
@@ -94,11 +94,11 @@ TEST(Qld, IsTheSameForAnyNumberOfThreads) {
 
 TEST(Qld, AZeroComesWithABound) {
   ThreadPool pool(1);
-  Problem p = gaussian(200, 3, 5, 3);
-  // Token 4 is half of token 0 and token 1's opposite is half of it as well: never the largest.
+  CloudProblem p = gaussian(200, 3, 5, 3);
+  // Tokens 0 and 1 are x0 and -x0, token 2 is half of token 0 and a little less: never the largest.
   std::vector<float> w(3 * 5, 0.0f);
   w[0] = 1.0f, w[1] = -1.0f, w[2] = 0.5f, w[5 + 3] = 1.0f, w[10 + 4] = 1.0f;
-  p.head = Head{std::nullopt, PackedMatrix(w, 3, 5)};
+  p.head = Head{std::nullopt, PackedMatrix(w, 3, 5, std::vector<float>{0, 0, -0.1f, 0, 0})};
   const Estimate e = qld(p.head, p.activations, Target({2}, p.head), {}, pool);
   EXPECT_EQ(e.status, Status::kNotReachedUpperBound);
   EXPECT_EQ(std::exp(e.log_p), 0.0);
@@ -108,7 +108,7 @@ TEST(Qld, AZeroComesWithABound) {
 
 TEST(Gld, IsTheNormalTailOfTheLogitDifference) {
   ThreadPool pool(1);
-  const Problem p = gaussian(400, 4, 30, 4);
+  const CloudProblem p = gaussian(400, 4, 30, 4);
   const Target target({6}, p.head);
   const Estimate e = gld(p.head, p.activations, target, pool);
   double mean = 0.0, squares = 0.0;
@@ -128,7 +128,7 @@ TEST(Gld, IsTheNormalTailOfTheLogitDifference) {
 
 TEST(ActivationMethods, RefuseWrongShapes) {
   ThreadPool pool(1);
-  const Problem p = gaussian(50, 4, 10, 5), wide = gaussian(50, 5, 10, 5), few = gaussian(4, 4, 10, 5);
+  const CloudProblem p = gaussian(50, 4, 10, 5), wide = gaussian(50, 5, 10, 5), few = gaussian(4, 4, 10, 5);
   const Target target({1}, p.head);
   EXPECT_THROW(qld(p.head, wide.activations, target, {}, pool), InputError);
   EXPECT_THROW(qld(p.head, few.activations, target, {}, pool), InputError);
