@@ -57,4 +57,11 @@ struct KernelNeeds {
 };
 KernelNeeds needs_of(KernelKind kind, const ProductPrior& prior);
 
+// How far particles went within a level.
+struct JumpStats {
+  double mean_squared = 0.0;  // per dimension
+  double correlation = 0.0;   // of before and after, over particles and dimensions, each dimension centred
+};
+JumpStats measure_jump(std::size_t n, std::size_t dim, ConstRows before, ConstRows after);
+
 }  // namespace deeptail

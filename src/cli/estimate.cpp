@@ -1,9 +1,8 @@
 // deeptail estimate
 #include <cmath>
-#include <map>
 
-#include "cli/cloud_subject.h"
 #include "cli/commands.h"
+#include "cli/estimate_options.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -11,26 +10,10 @@
 #include "cli/target.h"
 #include "core/json.h"
 #include "core/progress.h"
-#include "deeptail/qld.h"
 
 namespace deeptail::cli {
 
 namespace {
-
-struct Options {
-  std::string model, dist, target, method = "tokensplit", budget;
-  std::string activations, unembed, calibration = "2^16";
-  std::uint64_t seed = 1;
-  std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0;  // 0: the method's own
-  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0, taper = 0.0;
-  std::size_t threads = 0;
-  bool json = false, quiet = false;
-};
-
-struct Outcome {
-  Estimate estimate;
-  std::optional<NamedTokenizer> tokenizer;
-};
 
 std::string target_text(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
   std::vector<std::string> names;
@@ -61,13 +44,13 @@ void print_estimate(const Estimate& e, const std::optional<NamedTokenizer>& toke
                tokenizer ? printable(t.text, 400) : fmt::format("{}", fmt::join(t.tokens, " ")));
 }
 
-void check_has_model(const Options& o) {
+void check_has_model(const EstimateOptions& o) {
   if (!o.activations.empty() || !o.unembed.empty())
     throw InputError("method {}: expected --model and --dist, found --activations or --unembed", o.method);
   if (o.model.empty() || o.dist.empty()) throw InputError("method {}: expected --model and --dist", o.method);
 }
 
-TokensplitConfig tokensplit_config(const Options& o) {
+TokensplitConfig tokensplit_config(const EstimateOptions& o) {
   TokensplitConfig config{.rel_error = o.rel_error,
                           .seed = o.seed,
                           .particles = o.particles,
@@ -82,7 +65,7 @@ TokensplitConfig tokensplit_config(const Options& o) {
   return config;
 }
 
-Outcome run_tokensplit(const Options& o, ThreadPool& pool) {
+EstimateOutcome run_tokensplit(const EstimateOptions& o, ThreadPool& pool) {
   check_has_model(o);
   const TokensplitConfig config = tokensplit_config(o);
   Subject subject = load_subject(o.model, o.dist);
@@ -98,7 +81,7 @@ Outcome run_tokensplit(const Options& o, ThreadPool& pool) {
   return {std::move(estimate), std::move(subject.tokenizer)};
 }
 
-Outcome run_mc(const Options& o, ThreadPool& pool) {
+EstimateOutcome run_mc(const EstimateOptions& o, ThreadPool& pool) {
   check_has_model(o);
   McConfig config{.seed = o.seed};
   if (!o.budget.empty()) config.budget = parse_count(o.budget, "--budget");
@@ -114,52 +97,16 @@ Outcome run_mc(const Options& o, ThreadPool& pool) {
   return {std::move(estimate), std::move(subject.tokenizer)};
 }
 
-// Methods on a cloud of activations.
-using CloudMethod = Estimate (*)(const CloudSubject&, const Target&, const Options&, ThreadPool&);
-
-Estimate run_qld(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
-  return qld(s.head, s.activations, target, {.seed = o.seed}, pool);
-}
-Estimate run_qld_arc(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
-  return qld_arc(s.head, s.activations, target, {.seed = o.seed}, pool);
-}
-Estimate run_gld(const CloudSubject& s, const Target& target, const Options& o, ThreadPool& pool) {
-  Estimate estimate = gld(s.head, s.activations, target, pool);
-  estimate.seed = o.seed;
-  return estimate;
-}
-
-Outcome run_on_cloud(CloudMethod method, const Options& o, ThreadPool& pool) {
-  CloudSubject subject = load_cloud({.model = o.model,
-                                     .dist = o.dist,
-                                     .activations = o.activations,
-                                     .unembed = o.unembed,
-                                     .count = parse_count(o.calibration, "--calibration"),
-                                     .seed = o.seed,
-                                     .quiet = o.quiet || o.json},
-                                    pool);
-  const Target target = parse_target(o.target, subject.head, subject.tokenizer);
-  Estimate estimate = method(subject, target, o, pool);
-  estimate.provenance = subject.provenance;
-  estimate.cost.forward += subject.capture_cost.forward;
-  estimate.cost.flops += subject.capture_cost.flops;
-  estimate.cost.seconds += subject.capture_cost.seconds;
-  return {std::move(estimate), std::move(subject.tokenizer)};
-}
-
-Outcome run_method(const Options& o, ThreadPool& pool) {
+EstimateOutcome run_method(const EstimateOptions& o, ThreadPool& pool) {
   if (o.method == "tokensplit") return run_tokensplit(o, pool);
   if (o.method == "mc") return run_mc(o, pool);
-  static const std::map<std::string, CloudMethod> on_clouds = {
-      {"qld", run_qld}, {"qld-arc", run_qld_arc}, {"gld", run_gld}};
-  if (const auto found = on_clouds.find(o.method); found != on_clouds.end())
-    return run_on_cloud(found->second, o, pool);
+  if (auto outcome = run_cloud_method(o, pool)) return std::move(*outcome);
   throw InputError(
-      "method {} is not implemented in this version; available: tokensplit, mc, qld, qld-arc, gld",
+      "method {} is not implemented in this version; available: tokensplit, mc, ga-amls, qld, qld-arc, gld",
       printable(o.method));
 }
 
-void run(const Options& o) {
+void run(const EstimateOptions& o) {
   ThreadPool pool(o.threads);
   catch_interrupts();
   auto [estimate, tokenizer] = run_method(o, pool);
@@ -180,7 +127,7 @@ void run(const Options& o) {
 
 void add_estimate(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("estimate", "How likely is it that the model says the target?");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<EstimateOptions>();
   sub->add_option("--model", o->model, "Folder or name of a model");
   sub->add_option("--dist", o->dist, "Name or file of a distribution");
   sub->add_option("--activations", o->activations,
@@ -188,8 +135,9 @@ void add_estimate(CLI::App& app) {
   sub->add_option("--unembed", o->unembed, "With --activations: file with unembed.W_U and perhaps ln_final");
   sub->add_option("--target", o->target, "Token id, token (\" the\"), or several separated by commas")
       ->required();
-  sub->add_option("--method", o->method,
-                  "tokensplit: splitting on tokens; mc: plain sampling; qld, qld-arc, gld: from activations")
+  sub->add_option(
+         "--method", o->method,
+         "tokensplit: splitting on tokens; mc: plain sampling; ga-amls, qld, qld-arc, gld: from activations")
       ->capture_default_str();
   sub->add_option("--budget", o->budget, "Forward passes (their equivalent in flops), such as 2^16 or 1e6");
   sub->add_option("--replicas", o->replicas, "Independent replicas");
@@ -202,6 +150,12 @@ void add_estimate(CLI::App& app) {
   sub->add_option("--forgotten", o->forgotten,
                   "tokensplit: moves go on until this correlation with the start of the level");
   sub->add_option("--calibration", o->calibration, "Activations captured for qld, gld, ga-amls")
+      ->capture_default_str();
+  sub->add_option("--prior", o->prior, "ga-amls: student_t, student_t_matched, gaussian or conditioned")
+      ->capture_default_str();
+  sub->add_option("--kernel", o->kernel, "ga-amls: mala, rwmh, mapla or pcn")->capture_default_str();
+  sub->add_option("--start", o->start,
+                  "ga-amls: particles start at calibration activations or at draws from the prior")
       ->capture_default_str();
   sub->add_option("--seed", o->seed, "Seed")->capture_default_str();
   sub->add_option("--taper", o->taper, "tokensplit: particles at the first level over those at the last");

@@ -31,6 +31,7 @@ int run(int argc, char** argv) {
   deeptail::cli::add_activations(app);
   deeptail::cli::add_loss(app);
   deeptail::cli::add_spb(app);
+  deeptail::cli::add_selftest(app);
 
   refuse_unknown_command(app, argc, argv);
   try {

@@ -15,7 +15,8 @@ void box_muller(std::size_t n, const std::int32_t* radius, const std::int32_t* a
                 float* sines) {
   const D d;
   const hn::RebindToSigned<D> di;
-  const V scale = hn::Set(d, 0x1p-31f), half = hn::Set(d, 0x1p-32f), turn = hn::Set(d, 0x1p-31f * 6.283185307f);
+  const V scale = hn::Set(d, 0x1p-31f), half = hn::Set(d, 0x1p-32f),
+          turn = hn::Set(d, 0x1p-31f * 6.283185307f);
   for (std::size_t i = 0; i < n; i += kLanes) {
     // In (0, 1]: the centre of the word's interval, so never 0.
     const V u = hn::MulAdd(hn::ConvertTo(d, hn::LoadU(di, radius + i)), scale, half);
@@ -33,7 +34,8 @@ double log1p_squares(std::size_t n, const float* x, float factor) {
   for (std::size_t i = 0; i < n; i += kPanel) {
     const std::size_t count = n - i < kPanel ? n - i : kPanel;
     HWY_ALIGN float logs[kPanel];
-    store16(map16([&](V v) { return hn::Log(d, hn::MulAdd(hn::Mul(v, v), c, one)); }, load16(x + i, count)), logs);
+    store16(map16([&](V v) { return hn::Log(d, hn::MulAdd(hn::Mul(v, v), c, one)); }, load16(x + i, count)),
+            logs);
     for (std::size_t lane = 0; lane < kPanel; ++lane) sums[lane] += logs[lane];
   }
   double sum = 0.0;

@@ -6,8 +6,8 @@
 
 namespace deeptail {
 
-// out: [n] standard normals, numbers 0 to n - 1 of this key and index. Box and Muller on 31-bit words, so none is
-// beyond 6.7; element j is the same for any n.
+// out: [n] standard normals, numbers 0 to n - 1 of this key and index. Box and Muller on 31-bit words, so
+// none is beyond 6.7; element j is the same for any n.
 void fill_normals(RngKey key, std::uint64_t index, std::size_t n, float* out);
 
 // sum of log(1 + factor x^2) over x: [n].

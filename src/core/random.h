@@ -17,10 +17,10 @@ namespace deeptail {
 
 // What the numbers are for. Different purposes never share a counter.
 enum class Stream : std::uint32_t {
-  kInputs = 1,    // index: sample, slot: position
-  kResample = 2,  // index: level, slot: particle
-  kSeeds = 3,     // index: which part of a run; gives the part a seed of its own
-  kMoves = 4,     // index: step_index, slot: draw
+  kInputs = 1,       // index: sample, slot: position
+  kResample = 2,     // index: level, slot: particle
+  kSeeds = 3,        // index: which part of a run; gives the part a seed of its own
+  kMoves = 4,        // index: step_index, slot: draw
   kProjection = 15,  // index: step
   // Priors; index: particle, slot: dimension.
   kPriorNormals = 16,

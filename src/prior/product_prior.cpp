@@ -35,7 +35,10 @@ std::string_view name_of(PriorKind kind) {
 }
 
 ProductPrior::ProductPrior(PriorKind kind, std::size_t dim, int nu)
-    : kind_(kind), dim_(dim), nu_(nu), scale_(kind == PriorKind::kStudentTMatched ? std::sqrt((nu - 2.0) / nu) : 1.0) {
+    : kind_(kind),
+      dim_(dim),
+      nu_(nu),
+      scale_(kind == PriorKind::kStudentTMatched ? std::sqrt((nu - 2.0) / nu) : 1.0) {
   if (dim == 0) throw InputError("prior: expected at least one dimension");
   if (nu < 3 || nu % 2 == 0) throw InputError("prior: nu {}: expected an odd number from 3", nu);
 }
@@ -88,8 +91,9 @@ void ProductPrior::sample_mixing(std::uint64_t seed, std::uint64_t index, const 
   const auto shape = static_cast<std::uint32_t>((nu_ + 1) / 2);
   const double inverse = 1.0 / (scale_ * scale_);
   for (std::size_t j = 0; j < dim_; ++j)
-    w[j] = static_cast<float>(exponentials({seed, Stream::kMixing}, index, static_cast<std::uint32_t>(j) * shape, shape) *
-                              2.0 / (nu_ + inverse * u[j] * u[j]));
+    w[j] = static_cast<float>(
+        exponentials({seed, Stream::kMixing}, index, static_cast<std::uint32_t>(j) * shape, shape) * 2.0 /
+        (nu_ + inverse * u[j] * u[j]));
 }
 
 }  // namespace deeptail

@@ -57,7 +57,8 @@ TEST_F(EstimateCommand, TargetsByIdAndByToken) {
 }
 
 TEST_F(EstimateCommand, BadFlags) {
-  refused(estimate("69", "--method qld"), "method qld is not implemented in this version; available: mc");
+  refused(estimate("69", "--method foo"),
+          "method foo is not implemented in this version; available: tokensplit, mc, ga-amls");
   refused(estimate("69", "--budget 0"), "--budget");
   refused("estimate --model dt-1l --dist hex", "--target is required");
 }

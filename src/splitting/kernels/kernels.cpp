@@ -32,7 +32,8 @@ double KernelConfig::wanted() const {
 
 void KernelConfig::validate() const {
   if (moves == 0) throw InputError("moves 0: expected at least one move per level");
-  if (burn_in > moves) throw InputError("burn-in {}: expected at most the {} moves of a level", burn_in, moves);
+  if (burn_in > moves)
+    throw InputError("burn-in {}: expected at most the {} moves of a level", burn_in, moves);
   if (!(step_size > 0.0) || !std::isfinite(step_size))
     throw InputError("step size {}: expected a positive number", step_size);
   if (!(wanted_acceptance >= 0.0 && wanted_acceptance < 1.0))
@@ -42,7 +43,27 @@ void KernelConfig::validate() const {
 }
 
 KernelNeeds needs_of(KernelKind kind, const ProductPrior& prior) {
-  return {.log_density = kind != KernelKind::kPcn, .gradient = kind == KernelKind::kMala || (kind == KernelKind::kMapla && prior.gaussian())};
+  return {.log_density = kind != KernelKind::kPcn,
+          .gradient = kind == KernelKind::kMala || (kind == KernelKind::kMapla && prior.gaussian())};
+}
+
+JumpStats measure_jump(std::size_t n, std::size_t dim, ConstRows before, ConstRows after) {
+  double squares = 0.0, together = 0.0, spread_before = 0.0, spread_after = 0.0;
+  const auto count = static_cast<double>(n);
+  for (std::size_t j = 0; j < dim; ++j) {
+    double mean_before = 0.0, mean_after = 0.0;
+    for (std::size_t i = 0; i < n; ++i) mean_before += before.row(i)[j], mean_after += after.row(i)[j];
+    for (std::size_t i = 0; i < n; ++i) {
+      const double b = before.row(i)[j] - mean_before / count, a = after.row(i)[j] - mean_after / count;
+      const double jump = static_cast<double>(after.row(i)[j]) - before.row(i)[j];
+      squares += jump * jump;
+      together += a * b;
+      spread_before += b * b;
+      spread_after += a * a;
+    }
+  }
+  const double spread = std::sqrt(spread_before * spread_after);
+  return {squares / (count * static_cast<double>(dim)), spread > 0.0 ? together / spread : 1.0};
 }
 
 }  // namespace deeptail

@@ -17,7 +17,8 @@ void propose_rwmh(const ProductPrior& prior, double h, const ProposalBlock& b) {
 }
 
 // Squared distance of u from proposed + h * gradient(proposed), in four fixed lanes.
-double drift_distance(std::size_t dim, const float* u, const float* proposed, const float* gradient, float h) {
+double drift_distance(std::size_t dim, const float* u, const float* proposed, const float* gradient,
+                      float h) {
   double sum[4] = {};
   for (std::size_t j = 0; j < dim; ++j) {
     const double r = u[j] - proposed[j] - h * gradient[j];
@@ -34,16 +35,15 @@ void propose_mala(const ProductPrior& prior, double h, const ProposalBlock& b) {
   prior.log_density(b.n, b.proposed, b.proposed_log_density);
   prior.grad_log_density(b.n, b.proposed, b.proposed_gradient);
   for (std::size_t i = 0; i < b.n; ++i) {
-    const double there =
-        drift_distance(prior.dim(), b.proposed.row(i), b.u.row(i), b.gradient.row(i), step);
+    const double there = drift_distance(prior.dim(), b.proposed.row(i), b.u.row(i), b.gradient.row(i), step);
     const double back =
         drift_distance(prior.dim(), b.u.row(i), b.proposed.row(i), b.proposed_gradient.row(i), step);
     b.log_ratio[i] = b.proposed_log_density[i] - b.log_density[i] + (there - back) / (4.0 * h);
   }
 }
 
-// With G = diag((nu + 1) / (nu s^2 + u^2)), G^-1 grad log prior = -u, and log det G^-1 follows from the density:
-// sum log(1 + u^2 / (nu s^2)) = -2 log density / (nu + 1).
+// With G = diag((nu + 1) / (nu s^2 + u^2)), G^-1 grad log prior = -u, and log det G^-1 follows from the
+// density: sum log(1 + u^2 / (nu s^2)) = -2 log density / (nu + 1).
 void propose_mapla(const ProductPrior& prior, double h, const ProposalBlock& b) {
   const double nu = prior.nu(), s2 = prior.scale() * prior.scale();
   const auto inverse_metric = [&](double u) { return (nu * s2 + u * u) / (nu + 1.0); };
@@ -88,8 +88,8 @@ void propose_pcn(const ProductPrior& prior, double h, const ProposalBlock& b, st
 
 }  // namespace
 
-void propose(KernelKind kind, const ProductPrior& prior, double h, const ProposalBlock& block, std::uint64_t seed,
-             std::span<const std::uint64_t> indices, std::span<float> mixing) {
+void propose(KernelKind kind, const ProductPrior& prior, double h, const ProposalBlock& block,
+             std::uint64_t seed, std::span<const std::uint64_t> indices, std::span<float> mixing) {
   switch (kind) {
     case KernelKind::kRwmh:
       return propose_rwmh(prior, h, block);

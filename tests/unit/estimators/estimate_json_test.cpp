@@ -16,14 +16,16 @@ TEST(EstimateJson, FieldsAndTheirOrder) {
   e.cost = {.forward = 100, .flops = 1e9, .seconds = 0.5};
   e.levels = {{.level = -1.0, .survive_fraction = 0.2, .moves = {.proposed = 10, .accepted = 3}}};
   e.warnings = {"careful"};
+  e.diagnostics = {{"ridge", 0.25}};
   e.triggers = {{.sample = 4, .tokens = {0, 1}, .text = "ab\xff"}};
   e.provenance = {.model = "m", .dist = "d", .model_sha256 = "x", .dist_sha256 = "y"};
   const auto json = nlohmann::ordered_json::parse(to_json(e));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"p", "log10_p", "ci95", "status", "guarantee", "method", "model",
-                                            "dist", "target", "seed", "cost", "levels", "warnings",
-                                            "triggers", "provenance"}));
+  EXPECT_EQ(keys,
+            (std::vector<std::string>{"p", "log10_p", "ci95", "status", "guarantee", "method", "model",
+                                      "dist", "target", "seed", "cost", "levels", "warnings", "diagnostics",
+                                      "triggers", "positions", "replicas", "certain_low", "provenance"}));
   EXPECT_NEAR(json.at("p").get<double>(), 1e-4, 1e-18);
   EXPECT_NEAR(json.at("log10_p").get<double>(), -4.0, 1e-12);
   EXPECT_NEAR(json.at("ci95").at(1).get<double>(), 2e-4, 1e-18);
@@ -31,7 +33,8 @@ TEST(EstimateJson, FieldsAndTheirOrder) {
   EXPECT_EQ(json.at("guarantee"), "unbiased");
   EXPECT_EQ(json.at("target"), (std::vector<int>{3, 7}));
   EXPECT_EQ(json.at("cost").at("forward"), 100);
-  EXPECT_EQ(json.at("cost").size(), 5u);
+  EXPECT_EQ(json.at("cost").size(), 7u);
+  EXPECT_EQ(json.at("diagnostics").at("ridge"), 0.25);
   EXPECT_EQ(json.at("triggers").at(0).at("tokens"), (std::vector<int>{0, 1}));
 }
 

@@ -1,0 +1,59 @@
+// ga-amls: adaptive multilevel splitting on activations under a fitted prior (docs/ga-amls.md).
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "deeptail/activations.h"
+#include "deeptail/estimators.h"
+#include "deeptail/kernels.h"
+
+namespace deeptail {
+
+enum class GaPrior {
+  kStudentT,         // unit scale: the paper's
+  kStudentTMatched,  // unit variance
+  kGaussian,
+  kConditioned,  // mean of the last varying token's group + t residual of unit variance
+};
+std::string_view name_of(GaPrior prior);
+// By their names on the command line; nothing for another name.
+std::optional<GaPrior> ga_prior_of(std::string_view name);
+std::optional<KernelKind> kernel_of(std::string_view name);
+
+enum class GaStart {
+  kCalibration,  // particles start at whitened calibration activations: the paper's Algorithm 1, line 5
+  kPrior,        // at draws from the prior: then the estimate is consistent for the prior's own probability
+};
+
+// The paper's settings (appendix D).
+struct GaAmlsConfig {
+  GaPrior prior = GaPrior::kStudentT;
+  GaStart start = GaStart::kCalibration;
+  KernelConfig kernel = {};
+  std::size_t n_particles = 2000;
+  double survive_fraction = 0.4;  // the level is the 0.6-quantile of the scores
+  std::size_t max_levels = 200;
+  int nu = 5;
+  std::size_t replicas = 1;
+  double relative_ridge = 1e-6;
+  std::size_t min_group = 16;  // conditioned: smaller groups are taken together
+  std::uint64_t seed = 1;
+  void validate() const;
+};
+
+// Called after each level; false ends the run.
+struct GaProgress {
+  std::size_t replica, level;
+  double score_level, log_p;
+};
+using GaKeepGoing = std::function<bool(const GaProgress&)>;
+
+// The probability that an activation drawn from the prior gives the target. The interval covers the
+// splitting's own randomness (of `replicas` runs, or of the one run by its genealogy), not the prior's
+// misfit, which is the larger error: hence guarantee model_based. Diagnostics tell how far the final
+// particles lie from the calibration cloud.
+Estimate ga_amls(const Head& head, const Activations& activations, const Target& target,
+                 const GaAmlsConfig& config, ThreadPool& pool, const GaKeepGoing& keep_going = {});
+
+}  // namespace deeptail

@@ -1,0 +1,220 @@
+#include "deeptail/ga_amls.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "estimators/cloud.h"
+#include "estimators/head_score.h"
+#include "splitting/continuous_particles.h"
+
+namespace deeptail {
+
+namespace {
+
+constexpr std::size_t kCloudSample = 4096;  // calibration activations that distances and the screen look at
+
+// The prior's parts, fitted to the activations.
+struct Fit {
+  Whitening whitening;
+  GroupedCloud groups;            // of the conditioned prior
+  AlignedVector<float> cloud;     // [n, d]: all calibration activations in whitened coordinates
+  std::vector<double> distances;  // [kCloudSample or n]: |u|, ascending
+
+  std::span<const double> cumulative() const { return groups.cumulative; }
+};
+
+std::vector<double> lengths(std::size_t n, std::size_t d, ConstRows u) {
+  std::vector<double> out(n, 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < d; ++j) out[i] += static_cast<double>(u.row(i)[j]) * u.row(i)[j];
+    out[i] = std::sqrt(out[i]);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+double quantile_of(const std::vector<double>& sorted, double q) {
+  return sorted[std::min(sorted.size() - 1,
+                         static_cast<std::size_t>(q * static_cast<double>(sorted.size())))];
+}
+
+Fit fit_prior(const Activations& a, const GaAmlsConfig& config, ThreadPool& pool) {
+  Fit fit;
+  ConstRows x = a.rows();
+  if (config.prior == GaPrior::kConditioned) {
+    fit.groups = group_activations(a, config.min_group, config.relative_ridge, pool);
+    fit.whitening = fit.groups.whitening;
+    x = {fit.groups.residuals.data(), a.d_model};
+  } else {
+    fit.whitening = whitening(moments(a.n, a.d_model, x, pool), config.relative_ridge);
+  }
+  fit.cloud.resize(a.n * a.d_model);
+  constexpr std::size_t kBlock = 256;
+  pool.for_each_block((a.n + kBlock - 1) / kBlock, [&](std::size_t block, std::size_t) {
+    const std::size_t first = block * kBlock;
+    fit.whitening.whiten(std::min(kBlock, a.n - first), x.from(first),
+                         {fit.cloud.data() + first * a.d_model, a.d_model});
+  });
+  fit.distances = lengths(std::min(a.n, kCloudSample), a.d_model, {fit.cloud.data(), a.d_model});
+  return fit;
+}
+
+PriorKind marginal_of(GaPrior prior) {
+  if (prior == GaPrior::kStudentT) return PriorKind::kStudentT;
+  return prior == GaPrior::kGaussian ? PriorKind::kGaussian : PriorKind::kStudentTMatched;
+}
+
+// Distances of the last survivors from the centre of the calibration cloud.
+struct FinalParticles {
+  std::vector<double> distances;
+  void look(const Level& level, std::size_t dim, ConstRows u, std::span<const double> scores) {
+    distances.clear();
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      if (scores[i] >= level.level) distances.push_back(lengths(1, dim, u.from(i)).front());
+  }
+};
+
+void add_distances(Estimate& e, const Fit& fit, std::vector<double> particles) {
+  if (particles.empty()) return;
+  std::sort(particles.begin(), particles.end());
+  const double far = quantile_of(fit.distances, 0.99);
+  const auto beyond =
+      static_cast<double>(particles.end() - std::upper_bound(particles.begin(), particles.end(), far));
+  const double share = beyond / static_cast<double>(particles.size());
+  e.diagnostics.push_back({"mahalanobis_q50", quantile_of(particles, 0.5)});
+  e.diagnostics.push_back({"mahalanobis_q95", quantile_of(particles, 0.95)});
+  e.diagnostics.push_back({"calibration_q50", quantile_of(fit.distances, 0.5)});
+  e.diagnostics.push_back({"calibration_q95", quantile_of(fit.distances, 0.95)});
+  e.diagnostics.push_back({"beyond_calibration_q99", share});
+  if (share > 0.5)
+    e.warnings.push_back(fmt::format(
+        "{:.0f}% of the final particles lie farther out than 99% of the calibration activations: perhaps "
+        "no input leads there",
+        100.0 * share));
+}
+
+void add_chain_warnings(Estimate& e, const SplittingRun& run, const GaAmlsConfig& config) {
+  double worst = 1.0;
+  for (const Level& level : run.levels)
+    if (level.moves.proposed > 0) worst = std::min(worst, level.moves.acceptance());
+  if (worst < 0.01)
+    e.warnings.push_back(
+        fmt::format("a level accepted only {:.2g} of its moves: its particles hardly moved", worst));
+  if (run.end == SplittingEnd::kReached && run.levels.back().ancestors * 100 < config.n_particles)
+    e.warnings.push_back(
+        fmt::format("the final particles descend from {} of the first {}: more particles or replicas "
+                    "would tell whether others lead there",
+                    run.levels.back().ancestors, config.n_particles));
+}
+
+void summarise(Estimate& e, const std::vector<SplittingRun>& runs) {
+  const ReplicaSummary summary = combine_replicas(runs, e.confidence);
+  e.log_p = summary.log_p;
+  e.log_low = summary.log_low;
+  e.log_high = summary.log_high;
+  e.levels = runs.front().levels;
+  for (const SplittingRun& run : runs) e.replica_log_p.push_back(run.log_p);
+  if (std::isinf(summary.log_p))
+    e.status =
+        runs.front().end == SplittingEnd::kStopped ? Status::kBudgetSpent : Status::kNotReachedUpperBound;
+  if (summary.extinct > 0)
+    e.warnings.push_back(fmt::format("{} of {} runs did not reach the event (the first ended: {})",
+                                     summary.extinct, runs.size(), name_of(runs.front().end)));
+  if (summary.disagree)
+    e.warnings.push_back(
+        "the replicas differ more than their own variances explain: some may have lost a mode");
+  e.diagnostics.push_back({"replica_relative_sd", summary.relative_sd});
+  e.diagnostics.push_back({"genealogy_relative_sd", summary.genealogy_relative_sd});
+}
+
+}  // namespace
+
+std::string_view name_of(GaPrior prior) {
+  switch (prior) {
+    case GaPrior::kStudentT:
+      return "student_t";
+    case GaPrior::kStudentTMatched:
+      return "student_t_matched";
+    case GaPrior::kGaussian:
+      return "gaussian";
+    case GaPrior::kConditioned:
+      return "conditioned";
+  }
+  return "";
+}
+
+std::optional<GaPrior> ga_prior_of(std::string_view name) {
+  for (const GaPrior prior :
+       {GaPrior::kStudentT, GaPrior::kStudentTMatched, GaPrior::kGaussian, GaPrior::kConditioned})
+    if (name == name_of(prior)) return prior;
+  return std::nullopt;
+}
+
+std::optional<KernelKind> kernel_of(std::string_view name) {
+  for (const KernelKind kind : {KernelKind::kRwmh, KernelKind::kMala, KernelKind::kMapla, KernelKind::kPcn})
+    if (name == name_of(kind)) return kind;
+  return std::nullopt;
+}
+
+void GaAmlsConfig::validate() const {
+  if (replicas == 0) throw InputError("replicas 0: expected at least one run");
+  if (n_particles >= std::size_t{1} << 24)
+    throw InputError("particles {}: expected fewer than 2^24", n_particles);
+  kernel.validate();
+  SplittingConfig{.n_particles = n_particles, .survive_fraction = survive_fraction, .max_levels = max_levels}
+      .validate();
+}
+
+Estimate ga_amls(const Head& head, const Activations& activations, const Target& target,
+                 const GaAmlsConfig& config, ThreadPool& pool, const GaKeepGoing& keep_going) {
+  config.validate();
+  const auto start = std::chrono::steady_clock::now();
+  check_activations(activations, head.d_model(), "activations");
+  const std::size_t d = head.d_model();
+  Estimate e{
+      .method = "ga-amls", .target = target.ids(), .guarantee = Guarantee::kModelBased, .seed = config.seed};
+  const Fit fit = fit_prior(activations, config, pool);
+  if (const std::string warning = ridge_warning(fit.whitening); !warning.empty())
+    e.warnings.push_back(warning);
+  if (activations.n < 10 * d)
+    e.warnings.push_back(
+        fmt::format("{} activations for dimension {}: the covariance is poorly known", activations.n, d));
+  e.diagnostics.push_back({"ridge", fit.whitening.ridge});
+
+  const Screen screen(head, std::min(activations.n, kCloudSample), activations.rows(), pool);
+  HeadScore score(head, target, fit.whitening, fit.groups.means, screen, pool);
+  const ProductPrior prior(marginal_of(config.prior), d, config.nu);
+  const StartCloud cloud = config.start == GaStart::kPrior
+                               ? StartCloud{}
+                               : StartCloud{activations.n, {fit.cloud.data(), d}, fit.groups.group};
+  ContinuousParticles particles(prior, score, config.kernel, pool, fit.cumulative(), cloud);
+
+  std::vector<SplittingRun> runs;
+  FinalParticles final;
+  for (std::size_t replica = 0; replica < config.replicas; ++replica) {
+    double log_p = 0.0;
+    std::size_t n_levels = 0;
+    const auto observe = [&](const Level& level, auto& population, std::span<const double> scores) {
+      log_p += std::log(level.survive_fraction);
+      if (level.level >= 0.0) final.look(level, d, population.rows(), scores);
+      return !keep_going || keep_going({replica, n_levels++, level.level, log_p});
+    };
+    runs.push_back(run_splitting(particles,
+                                 {.n_particles = config.n_particles,
+                                  .survive_fraction = config.survive_fraction,
+                                  .max_levels = config.max_levels},
+                                 derived_seed(config.seed, replica), observe));
+    if (runs.back().end == SplittingEnd::kStopped) break;
+  }
+  summarise(e, runs);
+  add_chain_warnings(e, runs.front(), config);
+  add_distances(e, fit, final.distances);
+  e.cost.score_evals = particles.score_evals();
+  e.cost.flops = 2.0 * static_cast<double>(e.cost.score_evals) * static_cast<double>(d * head.d_vocab());
+  e.cost.seconds = seconds_since(start);
+  return e;
+}
+
+}  // namespace deeptail

@@ -1,0 +1,177 @@
+#include "deeptail/closed_form.h"
+
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/quadrature/tanh_sinh.hpp>
+#include <boost/math/tools/roots.hpp>
+
+#include "splitting/continuous_particles.h"
+
+namespace deeptail {
+
+namespace {
+
+namespace bm = boost::math;
+constexpr int kNu = 5;
+
+double scale_of(PriorKind prior) {
+  return prior == PriorKind::kStudentTMatched ? std::sqrt((kNu - 2.0) / kNu) : 1.0;
+}
+
+// Where one coordinate's upper tail is p.
+double coordinate_quantile(PriorKind prior, double p) {
+  if (prior == PriorKind::kGaussian) return quantile(complement(bm::normal(), p));
+  return scale_of(prior) * quantile(complement(bm::students_t(kNu), p));
+}
+
+// Pr[u1^2 + u2^2 >= r^2] for two t coordinates: one is integrated, the other's tail is closed.
+double t_disc_tail(PriorKind prior, double r) {
+  const bm::students_t t(kNu);
+  const double s = scale_of(prior), reach = r / s;
+  bm::quadrature::tanh_sinh<double> rule;
+  const auto inside = [&](double x) {
+    return pdf(t, x) * 2.0 * cdf(complement(t, std::sqrt(std::max(0.0, reach * reach - x * x))));
+  };
+  return 2.0 * rule.integrate(inside, 0.0, reach) + 2.0 * cdf(complement(t, reach));
+}
+
+double sphere_radius2(PriorKind prior, std::size_t dim, double p) {
+  if (prior == PriorKind::kGaussian)
+    return quantile(complement(bm::chi_squared(static_cast<double>(dim)), p));
+  if (dim != 2) throw std::invalid_argument("a t prior's sphere has a closed form in two dimensions only");
+  const auto gap = [&](double log_r) { return std::log(t_disc_tail(prior, std::exp(log_r))) - std::log(p); };
+  std::uintmax_t steps = 100;
+  const auto [low, high] = bm::tools::bisect(gap, 0.0, 8.0, bm::tools::eps_tolerance<double>(40), steps);
+  return std::exp(low + high);
+}
+
+const char* shape_name(EventShape shape) {
+  switch (shape) {
+    case EventShape::kLinear:
+      return "linear";
+    case EventShape::kSphere:
+      return "sphere";
+    case EventShape::kMax:
+      return "max";
+    case EventShape::kQuantised:
+      return "quantised";
+  }
+  return "";
+}
+
+constexpr std::size_t kMargins = 4;
+constexpr double kStep = 0.25;
+
+}  // namespace
+
+ClosedFormProblem make_problem(EventShape shape, PriorKind prior, std::size_t dim, double p,
+                               KernelKind kernel) {
+  ClosedFormProblem out{.shape = shape, .prior = prior, .dim = dim, .kernel = kernel, .log_p = std::log(p)};
+  out.name =
+      fmt::format("{} {} d={} p={:.0e} {}", shape_name(shape), name_of(prior), dim, p, name_of(kernel));
+  switch (shape) {
+    case EventShape::kLinear:
+      out.threshold = coordinate_quantile(prior, p);
+      break;
+    case EventShape::kSphere:
+      out.threshold = sphere_radius2(prior, dim, p);
+      break;
+    case EventShape::kMax:
+      out.n_margins = std::min(kMargins, dim);
+      out.threshold =
+          coordinate_quantile(prior, -std::expm1(std::log1p(-p) / static_cast<double>(out.n_margins)));
+      break;
+    case EventShape::kQuantised:
+      // The threshold goes to the next step, and the probability with it.
+      out.step = kStep;
+      out.threshold = std::ceil(coordinate_quantile(prior, p) / kStep) * kStep;
+      out.log_p = prior == PriorKind::kGaussian
+                      ? std::log(cdf(complement(bm::normal(), out.threshold)))
+                      : std::log(cdf(complement(bm::students_t(kNu), out.threshold / scale_of(prior))));
+      break;
+  }
+  return out;
+}
+
+std::vector<ClosedFormProblem> selftest_problems() {
+  using enum EventShape;
+  using enum PriorKind;
+  using enum KernelKind;
+  return {make_problem(kLinear, kGaussian, 2, 1e-3, kMala),
+          make_problem(kLinear, kGaussian, 32, 1e-6, kMala),
+          make_problem(kLinear, kGaussian, 128, 1e-9, kPcn),
+          make_problem(kLinear, kGaussian, 512, 1e-6, kMala),
+          make_problem(kSphere, kGaussian, 2, 1e-4, kRwmh),
+          make_problem(kSphere, kGaussian, 32, 1e-6, kMala),
+          make_problem(kSphere, kGaussian, 512, 1e-4, kMala),
+          make_problem(kMax, kGaussian, 16, 1e-6, kMala),
+          make_problem(kQuantised, kGaussian, 16, 1e-6, kMala),
+          make_problem(kLinear, kStudentT, 2, 1e-4, kMala),
+          make_problem(kLinear, kStudentT, 32, 1e-6, kMapla),
+          make_problem(kLinear, kStudentTMatched, 128, 1e-9, kPcn),
+          make_problem(kSphere, kStudentT, 2, 1e-5, kMapla),
+          make_problem(kMax, kStudentTMatched, 8, 1e-5, kPcn),
+          make_problem(kQuantised, kStudentT, 8, 1e-4, kPcn)};
+}
+
+double ClosedFormScore::value(const float* u) const {
+  const ClosedFormProblem& p = problem_;
+  switch (p.shape) {
+    case EventShape::kLinear:
+    case EventShape::kQuantised: {
+      // A t prior is not round: only one coordinate's tail is closed. A Gaussian's direction is (1, ..., 1) /
+      // sqrt(d).
+      double linear = u[0];
+      if (p.prior == PriorKind::kGaussian) {
+        for (std::size_t j = 1; j < p.dim; ++j) linear += u[j];
+        linear /= std::sqrt(static_cast<double>(p.dim));
+      }
+      return p.shape == EventShape::kLinear ? linear : std::floor(linear / p.step) * p.step;
+    }
+    case EventShape::kSphere: {
+      double sum = 0.0;
+      for (std::size_t j = 0; j < p.dim; ++j) sum += static_cast<double>(u[j]) * u[j];
+      return sum;
+    }
+    case EventShape::kMax:
+      return *std::max_element(u, u + p.n_margins);
+  }
+  return 0.0;
+}
+
+void ClosedFormScore::evaluate(std::size_t n, ConstRows u, std::span<const std::uint32_t>,
+                               std::span<double> values) const {
+  for (std::size_t i = 0; i < n; ++i) values[i] = value(u.row(i)) - problem_.threshold;
+}
+
+void ClosedFormScore::at_least(double level, std::size_t n, ConstRows u, std::span<const std::uint32_t>,
+                               std::span<std::uint8_t> passed, Scratch&) const {
+  for (std::size_t i = 0; i < n; ++i) passed[i] = value(u.row(i)) - problem_.threshold >= level;
+}
+
+ClosedFormResult run_closed_form(const ClosedFormProblem& problem, const ClosedFormConfig& config,
+                                 ThreadPool& pool) {
+  const ProductPrior prior(problem.prior, problem.dim, kNu);
+  ClosedFormScore score(problem);
+  KernelConfig kernel{
+      .kind = problem.kernel, .moves = config.moves, .burn_in = (config.moves + 1) / 2, .step_size = 0.1};
+  ContinuousParticles pilot(prior, score, kernel, pool);
+  SplittingConfig splitting{.n_particles = config.pilot_particles};
+  ClosedFormResult out;
+  out.pilot = run_splitting(pilot, splitting, derived_seed(config.seed, 0));
+  splitting.n_particles = config.n_particles;
+  for (const Level& level : out.pilot.levels) {
+    splitting.levels.push_back(level.level);
+    if (level.moves.moves > 0) kernel.frozen_steps.push_back(level.moves.step_size);
+  }
+  if (splitting.levels.empty() || splitting.levels.back() < 0.0) splitting.levels.push_back(0.0);
+  if (kernel.frozen_steps.empty()) kernel.frozen_steps.push_back(kernel.step_size);
+  ContinuousParticles particles(prior, score, kernel, pool);
+  for (std::size_t r = 0; r < config.replicas; ++r)
+    out.runs.push_back(run_splitting(particles, splitting, derived_seed(config.seed, r + 1)));
+  out.summary = combine_replicas(out.runs);
+  return out;
+}
+
+}  // namespace deeptail

@@ -1,0 +1,115 @@
+#include "deeptail/ga_amls.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace deeptail {
+namespace {
+
+struct GroupsProblem {
+  Head head;
+  Activations activations;
+};
+
+// Two groups of Gaussian activations around means of their own; token 0 wins far out along the first axis.
+GroupsProblem two_groups(std::size_t n, std::uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  std::normal_distribution<float> normal;
+  const std::size_t d = 3, d_vocab = 3;
+  GroupsProblem p{Head{std::nullopt, PackedMatrix(std::vector<float>{1, 0, 0, 0, 1, 0, 0, 0, 1}, d, d_vocab,
+                                                  std::vector<float>{-3.0f, 0.0f, -1.0f})},
+                  {.n = n, .d_model = d, .values = AlignedVector<float>(n * d)}};
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool second = i % 4 == 0;
+    p.activations.last_tokens.push_back(second ? 1 : 0);
+    for (std::size_t j = 0; j < d; ++j)
+      p.activations.values[i * d + j] = 0.5f * normal(rng) + (second && j == 0 ? 0.7f : 0.0f);
+  }
+  return p;
+}
+
+GaAmlsConfig quick(GaPrior prior) {
+  GaAmlsConfig config{.prior = prior, .start = GaStart::kPrior, .n_particles = 400, .replicas = 2};
+  config.kernel.moves = 60;
+  config.kernel.burn_in = 30;
+  config.kernel.step_size = 0.1;
+  return config;
+}
+
+TEST(GaAmls, IsTheSameForAnyNumberOfThreads) {
+  const GroupsProblem p = two_groups(2000, 1);
+  const Target target({0}, p.head);
+  ThreadPool one(1), two(2), seven(7);
+  for (const GaPrior prior : {GaPrior::kStudentT, GaPrior::kConditioned}) {
+    const Estimate e = ga_amls(p.head, p.activations, target, quick(prior), one);
+    for (ThreadPool* pool : {&two, &seven}) {
+      const Estimate other = ga_amls(p.head, p.activations, target, quick(prior), *pool);
+      EXPECT_EQ(e.log_p, other.log_p);
+      EXPECT_EQ(e.log_low, other.log_low);
+      EXPECT_EQ(e.cost.score_evals, other.cost.score_evals);
+    }
+  }
+}
+
+// Against plain sampling of the same law: group means and t residuals of the fitted variance. Five standard
+// deviations of both; the fit itself is known to a percent.
+TEST(GaAmls, TheConditionedPriorFollowsItsGroups) {
+  const GroupsProblem p = two_groups(20000, 2);
+  const Target target({0}, p.head);
+  std::mt19937_64 rng(5);
+  std::student_t_distribution<double> t(5.0);
+  double hits = 0.0;
+  constexpr std::size_t kDraws = 500000;
+  const double scale = 0.5 * std::sqrt(0.6);
+  for (std::size_t i = 0; i < kDraws; ++i) {
+    const double x0 = (i % 4 == 0 ? 0.7 : 0.0) + scale * t(rng), x1 = scale * t(rng), x2 = scale * t(rng);
+    hits += x0 - 3.0 > x1 && x0 - 3.0 > x2 - 1.0;
+  }
+  ThreadPool pool(2);
+  GaAmlsConfig config = quick(GaPrior::kConditioned);
+  config.replicas = 4;
+  const Estimate e = ga_amls(p.head, p.activations, target, config, pool);
+  const double own = (e.log_high - e.log_low) / 4.0;
+  EXPECT_NEAR(e.log_p, std::log(hits / kDraws), 5.0 * std::sqrt(1.0 / hits + own * own) + 0.05);
+  EXPECT_EQ(e.status, Status::kOk);
+  EXPECT_GE(e.levels.size(), 3u);
+}
+
+TEST(GaAmls, AnImpossibleTargetEndsWithABound) {
+  GroupsProblem p = two_groups(2000, 3);
+  // Token 2's column is the mean of the others': never the largest.
+  p.head = Head{std::nullopt, PackedMatrix(std::vector<float>{1, 0, 0.5f, 0, 1, 0.5f, 0, 0, 0}, 3, 3,
+                                           std::vector<float>{0, 0, -0.1f})};
+  ThreadPool pool(2);
+  GaAmlsConfig config = quick(GaPrior::kGaussian);
+  config.max_levels = 20;
+  const Estimate e = ga_amls(p.head, p.activations, Target({2}, p.head), config, pool);
+  EXPECT_EQ(e.status, Status::kNotReachedUpperBound);
+  EXPECT_EQ(std::exp(e.log_p), 0.0);
+  EXPECT_LT(e.log_high, 0.0);
+  EXPECT_TRUE(std::isfinite(e.log_high));
+  EXPECT_FALSE(e.warnings.empty());
+}
+
+TEST(GaAmls, RefusesWhatItCannotDo) {
+  const GroupsProblem p = two_groups(200, 4);
+  const Target target({0}, p.head);
+  ThreadPool pool(1);
+  Activations unknown = p.activations;
+  unknown.last_tokens.clear();
+  EXPECT_THROW(ga_amls(p.head, unknown, target, quick(GaPrior::kConditioned), pool), InputError);
+  GaAmlsConfig config = quick(GaPrior::kStudentT);
+  config.kernel.moves = 0;
+  EXPECT_THROW(ga_amls(p.head, p.activations, target, config, pool), InputError);
+  config = quick(GaPrior::kStudentT);
+  config.replicas = 0;
+  EXPECT_THROW(ga_amls(p.head, p.activations, target, config, pool), InputError);
+  EXPECT_EQ(ga_prior_of("student_t_matched"), GaPrior::kStudentTMatched);
+  EXPECT_FALSE(ga_prior_of("cauchy"));
+  EXPECT_EQ(kernel_of("pcn"), KernelKind::kPcn);
+}
+
+}  // namespace
+}  // namespace deeptail
