@@ -14,7 +14,7 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 if(DEEPTAIL_SANITIZE)
   target_compile_options(deeptail_flags INTERFACE
-    -fsanitize=${DEEPTAIL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+    -fsanitize=${DEEPTAIL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(deeptail_flags INTERFACE -fsanitize=${DEEPTAIL_SANITIZE})
 endif()
 if(DEEPTAIL_FUZZ)
