@@ -16,7 +16,10 @@ if(DEEPTAIL_SANITIZE)
   target_compile_options(deeptail_flags INTERFACE
     -fsanitize=${DEEPTAIL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(deeptail_flags INTERFACE -fsanitize=${DEEPTAIL_SANITIZE})
+  target_compile_definitions(deeptail_flags INTERFACE DEEPTAIL_SANITIZED)
 endif()
+# What libFuzzer looks at to find its way; only the stages that read outside data need it.
+add_library(deeptail_coverage INTERFACE)
 if(DEEPTAIL_FUZZ)
-  target_compile_options(deeptail_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_compile_options(deeptail_coverage INTERFACE -fsanitize=fuzzer-no-link)
 endif()
