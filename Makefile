@@ -12,7 +12,7 @@ test: test-release test-sanitizers
 
 test-release: build
 	cmake --build --preset release
-	ctest --preset release -LE statistical
+	ctest --preset release -LE statistical -j2
 
 test-sanitizers: deps
 	cmake --preset asan >/dev/null
@@ -20,7 +20,7 @@ test-sanitizers: deps
 	ctest --preset asan -LE statistical -j2
 	cmake --preset tsan >/dev/null
 	cmake --build --preset tsan --target parallel_tests
-	ctest --preset tsan -LE statistical
+	ctest --preset tsan -LE statistical -j2
 
 # Slow runs whose answer is a distribution, not a number.
 test-statistical: build

@@ -152,7 +152,7 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
 // Splitting on the token sequences themselves (docs/tokensplit.md). A pilot finds levels and moves;
 // independent replicas on these, with random numbers of their own, give the estimate: their mean is unbiased.
 struct TokensplitConfig {
-  double budget = 4e5;  // forward-pass equivalents: flops over those of a plain pass over all positions
+  double budget = 1e5;  // forward-pass equivalents: flops over those of a plain pass over all positions
   std::size_t replicas = 8;
   double rel_error = 0.0;  // wanted relative standard error; less work when the pilot says less will do
   std::uint64_t seed = 1;
@@ -160,7 +160,7 @@ struct TokensplitConfig {
   double survive_fraction = 0.2;
   double forgotten = 0.1;      // moves per level go on until this much of the start is left
   std::size_t particles = 0;   // per replica at its last level; 0: what the budget allows
-  double taper = 4.0;          // particles at the first level over those at the last
+  double taper = 8.0;          // particles at the first level over those at the last
   std::size_t first_draw = 0;  // plain samples at the start of each replica; 0: from the budget
   std::size_t moves = 0;       // most per level; 0: from the budget
   void validate() const;

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 #include <set>
 
 #include "bench/truth.h"
+#include "core/statistics.h"
 
 namespace deeptail {
 
@@ -62,8 +62,7 @@ TruthComparison compare_truth(const Truth& a, const Truth& b, double min_expecte
                    [&](TokenId x, TokenId y) { return b.count(x) > b.count(y); });
   if (cells < 2) return result;
   result.degrees = cells - 1;
-  result.p_value =
-      cdf(complement(boost::math::chi_squared(static_cast<double>(result.degrees)), result.chi_square));
+  result.p_value = chi_squared_tail(result.chi_square, static_cast<double>(result.degrees));
   return result;
 }
 

@@ -14,7 +14,7 @@ namespace deeptail::cli {
 
 namespace {
 
-struct Options {
+struct DistOptions {
   std::string name, count = "10";
   std::uint64_t seed = 1, first = 0;
   bool json = false;
@@ -26,7 +26,7 @@ double entropy_of(const Distribution& dist) {
   return sum;
 }
 
-void list() {
+void list_distributions() {
   const auto files = list_distributions();
   if (files.empty()) {
     fmt::print(
@@ -74,7 +74,7 @@ OrderedJson table_json(const Distribution& dist, std::size_t t) {
           {"positions", positions}};
 }
 
-void show(const Options& options) {
+void show(const DistOptions& options) {
   const Distribution dist = load_distribution(options.name);
   if (options.json) {
     OrderedJson out = {{"name", dist.name},
@@ -105,7 +105,7 @@ void show(const Options& options) {
   }
 }
 
-void print_samples(const Options& options) {
+void print_samples(const DistOptions& options) {
   const Distribution dist = load_distribution(options.name);
   const std::uint64_t count = parse_count(options.count, "--count");
   std::vector<TokenId> tokens(dist.length());
@@ -121,9 +121,9 @@ void print_samples(const Options& options) {
 void add_dist(CLI::App& app) {
   CLI::App* dist = app.add_subcommand("dist", "Input distributions: list, show, sample");
   dist->require_subcommand(1);
-  dist->add_subcommand("list", "Distributions found by name")->callback(list);
+  dist->add_subcommand("list", "Distributions found by name")->callback(list_distributions);
 
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DistOptions>();
   const auto with_name = [&](const char* command, const char* help) {
     CLI::App* sub = dist->add_subcommand(command, help);
     sub->add_option("NAME", options->name, "Name or file of a distribution")->required();

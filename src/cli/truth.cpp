@@ -15,7 +15,7 @@ namespace deeptail::cli {
 
 namespace {
 
-struct Options {
+struct CountOptions {
   std::string model, dist, samples, out;
   std::uint64_t seed = 1, first = 0;
   double seconds = 0.0;
@@ -44,7 +44,7 @@ void report(const ProgressState& state, CountOutcome outcome, const std::string&
   fmt::print("{}: {} inputs counted, {}\n", out, state.total, rate_text(state));
 }
 
-void run_count(const Options& o) {
+void run_count(const CountOptions& o) {
   const std::uint64_t samples = parse_count(o.samples, "--samples");
   const Subject subject = load_subject(o.model, o.dist);
   const Provenance& p = subject.provenance;
@@ -131,7 +131,7 @@ void add_file_commands(CLI::App& truth) {
 void add_truth(CLI::App& app) {
   CLI::App* truth =
       app.add_subcommand("truth", "Count what a model says on sampled inputs; merge, show, compare counts");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<CountOptions>();
   truth->add_option("--model", o->model, "Folder or name of a model");
   truth->add_option("--dist", o->dist, "Name or file of a distribution");
   truth->add_option("--samples", o->samples, "How many inputs, such as 2^24, 1e6 or 1000000");

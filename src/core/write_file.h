@@ -1,6 +1,7 @@
 // Files that appear whole or not at all.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -10,5 +11,8 @@ namespace deeptail {
 // crash, finds the old content or the new one. Throws InputError when the place cannot be written, and leaves
 // nothing behind.
 void write_file(const std::string& path, std::string_view text);
+// The same for a file of several pieces, one after the other: a header and values that need not be joined
+// first.
+void write_file(const std::string& path, std::initializer_list<std::string_view> pieces);
 
 }  // namespace deeptail

@@ -1,6 +1,6 @@
-#include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 
+#include "core/statistics.h"
 #include "deeptail/estimators.h"
 
 namespace deeptail {
@@ -14,8 +14,7 @@ Interval clopper_pearson(std::uint64_t hits, std::uint64_t n, double confidence)
   if (n == 0) return {0.0, 1.0};
   if (hits == 0) return {0.0, all_miss};
   if (hits == n) return {1.0 - all_miss, 1.0};
-  return {boost::math::ibeta_inv(k, trials - k + 1.0, tail),
-          boost::math::ibetac_inv(k + 1.0, trials - k, tail)};
+  return {beta_quantile(k, trials - k + 1.0, tail), beta_upper_quantile(k + 1.0, trials - k, tail)};
 }
 
 }  // namespace deeptail

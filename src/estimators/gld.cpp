@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <limits>
 
@@ -11,7 +10,7 @@ namespace {
 
 // log Pr[N(0, 1) > z].
 double log_normal_tail(double z) {
-  if (z < 30.0) return std::log(0.5 * boost::math::erfc(z / std::sqrt(2.0)));
+  if (z < 30.0) return std::log(0.5 * std::erfc(z / std::sqrt(2.0)));
   const double t = 1.0 / (z * z);  // asymptotic: the first terms are exact to 1e-8 here
   return -0.5 * z * z - std::log(z * std::sqrt(2.0 * M_PI)) + std::log1p(-t + 3.0 * t * t - 15.0 * t * t * t);
 }

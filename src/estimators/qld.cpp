@@ -1,10 +1,10 @@
 #include "deeptail/qld.h"
 
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "core/statistics.h"
 #include "estimators/cloud.h"
 #include "estimators/line_counts.h"
 
@@ -93,8 +93,8 @@ void fill_probability(Estimate& e, const Counts& counts, std::size_t n) {
     return;
   }
   const double error = jackknife_error(counts, n);
-  const boost::math::students_t t(static_cast<double>(counts.size() - 1));
-  const double half = std::isfinite(error) ? quantile(t, 0.5 * (1.0 + e.confidence)) * error : error;
+  const double t = student_t_quantile(0.5 * (1.0 + e.confidence), static_cast<double>(counts.size() - 1));
+  const double half = std::isfinite(error) ? t * error : error;
   e.log_low = e.log_p - half;
   e.log_high = std::min(0.0, e.log_p + half);
   if (half > std::log(10.0))

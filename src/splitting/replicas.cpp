@@ -1,9 +1,7 @@
 // Independent replicas taken together: mean, interval, agreement.
 #include <algorithm>
-#include <boost/math/distributions/chi_squared.hpp>
-#include <boost/math/distributions/normal.hpp>
-#include <boost/math/distributions/students_t.hpp>
 
+#include "core/statistics.h"
 #include "deeptail/splitting.h"
 
 namespace deeptail {
@@ -38,10 +36,10 @@ double spread(std::span<const SplittingRun> runs, double log_p, bool of_logs) {
 double half_width(std::span<const SplittingRun> runs, double variance, bool of_logs, double confidence) {
   const auto r = static_cast<double>(runs.size());
   if (runs.size() == 1) {
-    const double z = quantile(boost::math::normal(), 0.5 + confidence / 2);
+    const double z = normal_quantile(0.5 + confidence / 2);
     return z * std::sqrt(std::log1p(variance));
   }
-  const double t = quantile(boost::math::students_t(r - 1), 0.5 + confidence / 2);
+  const double t = student_t_quantile(0.5 + confidence / 2, r - 1);
   return t * std::sqrt(variance / r + (of_logs ? variance * variance / (2 * (r - 1)) : 0.0));
 }
 
@@ -73,7 +71,7 @@ ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confi
   double variance = own;
   if (runs.size() > 1) {
     variance = spread(runs, out.log_p, of_logs);
-    const double limit = quantile(complement(boost::math::chi_squared(r - 1), kFalseAlarm)) / (r - 1);
+    const double limit = chi_squared_upper_quantile(kFalseAlarm, r - 1) / (r - 1);
     out.disagree = variance > limit * (of_logs ? std::log1p(own) : own);
   }
   out.relative_sd = std::sqrt(variance / r);

@@ -1,7 +1,6 @@
 #include "tensors/sharded.h"
 
 #include <filesystem>
-#include <set>
 
 #include "core/json.h"
 #include "tensors/safetensors.h"
@@ -11,23 +10,23 @@ namespace deeptail {
 
 namespace {
 
-using ShardNames = std::map<std::string, std::set<std::string>>;  // shard file -> the tensors it must hold
-
 // The index must not lead outside its folder.
 bool is_plain_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\\\0", 3)) == name.npos;
 }
 
-ShardNames read_index(std::string_view text, const std::string& path) {
-  const Json index = parse_json(text, path);
+}  // namespace
+
+ShardMap parse_shard_index(std::string_view text, std::string_view where) {
+  const Json index = parse_json(text, where);
   const auto weight_map = index.find("weight_map");
   if (!index.is_object() || weight_map == index.end() || !weight_map->is_object())
-    throw InputError("{}: expected {{\"weight_map\": {{tensor: shard file}}}}", path);
-  ShardNames shards;
+    throw InputError("{}: expected {{\"weight_map\": {{tensor: shard file}}}}", where);
+  ShardMap shards;
   for (const auto& [tensor, shard] : weight_map->items()) {
     if (!shard.is_string() || !is_plain_file_name(shard.get_ref<const std::string&>()))
-      throw InputError("{}: tensor '{}': expected the name of a file next to the index, found '{}'", path,
+      throw InputError("{}: tensor '{}': expected the name of a file next to the index, found '{}'", where,
                        printable(tensor),
                        shard.is_string() ? printable(shard.get<std::string>()) : shard.type_name());
     shards[shard.get<std::string>()].insert(tensor);
@@ -35,12 +34,10 @@ ShardNames read_index(std::string_view text, const std::string& path) {
   return shards;
 }
 
-}  // namespace
-
 TensorMap read_sharded(std::string_view index, const std::string& path) {
   const auto folder = std::filesystem::path(path).parent_path();
   TensorMap all;
-  for (const auto& [shard, names] : read_index(index, path)) {
+  for (const auto& [shard, names] : parse_shard_index(index, path)) {
     const auto file = std::make_shared<const MappedFile>((folder / shard).string());
     if (const Format format = sniff(*file); format != Format::kSafetensors)
       throw InputError("{}: expected a safetensors shard, as {} says, found {}", file->path(), path,

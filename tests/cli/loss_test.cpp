@@ -1,73 +1,15 @@
 // deeptail loss and deeptail spb, run as a user runs them.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "cli/run_binary.h"
+
+namespace deeptail {
 namespace {
 
 using Json = nlohmann::json;
-namespace fs = std::filesystem;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-// A folder of its own for every test.
-class LossCommand : public testing::Test {
- protected:
-  LossCommand() {
-    std::string pattern = (fs::temp_directory_path() / "deeptail-loss-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~LossCommand() override { fs::remove_all(folder_); }
-
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-    return path(name);
-  }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  static std::string read(const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
-  Outcome run(const std::string& arguments) const {
-    const std::string command =
-        std::string("'") + DEEPTAIL_BINARY + "' " + arguments + " 2>'" + path("stderr") + "'";
-    FILE* pipe = ::popen(command.c_str(), "r");
-    EXPECT_NE(pipe, nullptr);
-    Outcome outcome{};
-    std::array<char, 4096> buffer;
-    for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-      outcome.out.append(buffer.data(), n);
-    outcome.code = WEXITSTATUS(::pclose(pipe));
-    outcome.err = read(path("stderr"));
-    return outcome;
-  }
-  Json json(const std::string& arguments) const {
-    const Outcome outcome = run(arguments + " --json");
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return Json::parse(outcome.out, nullptr, false);
-  }
-  void refused(const std::string& arguments, const std::string& part) const {
-    const Outcome outcome = run(arguments);
-    EXPECT_EQ(outcome.code, 2) << arguments;
-    EXPECT_EQ(outcome.out, "") << arguments;
-    EXPECT_NE(outcome.err.find(part), std::string::npos) << arguments << ": " << outcome.err;
-    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-  }
-
-  fs::path folder_;
-};
+using LossCommand = CliTest;
 
 constexpr const char* kPairs = "truth,estimate\n1e-9,2e-9\n1e-6,5e-7\n1e-3,1e-3\n";
 
@@ -191,7 +133,7 @@ TEST_F(LossCommand, SpbExperimentsWriteWholeFiles) {
   const std::string out = path("deep/er");
   ASSERT_EQ(run("spb experiments --out " + out).code, 0);
   std::size_t files = 0;
-  for (const auto& entry : fs::directory_iterator(out)) {
+  for (const auto& entry : std::filesystem::directory_iterator(out)) {
     const std::string text = read(entry.path());
     if (entry.path().extension() == ".svg") {
       EXPECT_TRUE(text.ends_with("</svg>\n")) << entry.path();
@@ -207,3 +149,4 @@ TEST_F(LossCommand, SpbExperimentsWriteWholeFiles) {
 }
 
 }  // namespace
+}  // namespace deeptail

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "sizes.h"
 #include "subject.h"
 
 namespace deeptail {
@@ -48,16 +49,17 @@ TEST(InputRunner, BatchesCoverTheRangeOrStop) {
   const Distribution dist = shipped("icl");
   ThreadPool pool(2);
   InputRunner runner(dt_1l(), dist, 1, pool);
+  const std::uint64_t n = sized(3000, 1000);
   std::uint64_t next = 100;
   const auto visit = [&](std::uint64_t first, std::span<const TokenId> said) {
     EXPECT_EQ(first, next);
     next += said.size();
   };
-  EXPECT_EQ(for_each_batch(runner, 100, 3000, visit), 3000u);
-  EXPECT_EQ(next, 3100u);
+  EXPECT_EQ(for_each_batch(runner, 100, n, visit), n);
+  EXPECT_EQ(next, 100 + n);
   next = 0;
   const std::uint64_t done =
-      for_each_batch(runner, 0, 1 << 30, visit, [](std::uint64_t n) { return n < 1000; });
+      for_each_batch(runner, 0, 1 << 30, visit, [](std::uint64_t so_far) { return so_far < 1000; });
   EXPECT_EQ(done, next);
   EXPECT_GE(done, 1000u);
   EXPECT_LT(done, 40000u);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/sha256.h"
+#include "sizes.h"
 #include "subject.h"
 
 namespace deeptail {
@@ -11,20 +12,21 @@ namespace {
 TEST(Mc, CountsHitsAndKeepsTriggers) {
   const Distribution dist = shipped("hex");
   ThreadPool pool(2);
+  const std::uint64_t n = sized(2000, 500);
   const Target target({69, 67}, dt_1l().head());
-  const Estimate e = mc(dt_1l(), dist, target, {.budget = 2000, .seed = 3}, pool);
+  const Estimate e = mc(dt_1l(), dist, target, {.budget = n, .seed = 3}, pool);
 
   InputRunner runner(dt_1l(), dist, 3, pool);
-  const auto said = runner.run(0, 2000);
+  const auto said = runner.run(0, n);
   const auto hits = std::count_if(said.begin(), said.end(), [](TokenId t) { return t == 69 || t == 67; });
-  const Interval interval = clopper_pearson(static_cast<std::uint64_t>(hits), 2000);
-  EXPECT_NEAR(std::exp(e.log_p), static_cast<double>(hits) / 2000.0, 1e-15);
+  const Interval interval = clopper_pearson(static_cast<std::uint64_t>(hits), n);
+  EXPECT_NEAR(std::exp(e.log_p), static_cast<double>(hits) / static_cast<double>(n), 1e-15);
   EXPECT_NEAR(std::exp(e.log_low), interval.low, 1e-15);
   EXPECT_NEAR(std::exp(e.log_high), interval.high, 1e-15);
   EXPECT_EQ(e.status, Status::kOk);
   EXPECT_EQ(e.guarantee, Guarantee::kUnbiased);
-  EXPECT_EQ(e.cost.forward, 2000u);
-  EXPECT_EQ(e.cost.flops, 2000.0 * forward_flops(dt_1l().config(), dist.length()));
+  EXPECT_EQ(e.cost.forward, n);
+  EXPECT_EQ(e.cost.flops, static_cast<double>(n) * forward_flops(dt_1l().config(), dist.length()));
   ASSERT_EQ(e.triggers.size(), 3u);
   for (const Trigger& t : e.triggers) {
     EXPECT_TRUE(said[t.sample] == 69 || said[t.sample] == 67);

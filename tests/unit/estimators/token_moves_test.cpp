@@ -1,11 +1,11 @@
 // The moves of tokensplit on a model small enough to enumerate: 4 free positions of 4 tokens, 256 states.
 #include <gtest/gtest.h>
 
-#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 #include <numeric>
 
 #include "core/random.h"
+#include "core/statistics.h"
 #include "estimators/tokensplit/particles.h"
 #include "unit/estimators/counting_model.h"
 
@@ -114,7 +114,7 @@ double p_value(const std::vector<double>& counts, const std::vector<double>& pro
     }
   }
   if (rest > 0.0) add(rest_seen, rest);
-  return boost::math::cdf(complement(boost::math::chi_squared(cells - 1), chi2));
+  return chi_squared_tail(chi2, cells - 1);
 }
 
 TEST(TokenMoves, LeaveTheConditionedLawInvariantExactly) {

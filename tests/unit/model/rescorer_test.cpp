@@ -1,6 +1,7 @@
 // Re-scored sequences equal a full run to the bit, through long chains of accepted and rejected changes.
 #include <random>
 
+#include "sizes.h"
 #include "unit/model/fixture.h"
 
 namespace deeptail {
@@ -12,7 +13,7 @@ INSTANTIATE_TEST_SUITE_P(Models, RescorerTest, ::testing::ValuesIn(fixture_names
 TEST_P(RescorerTest, EqualsAFullRunToTheBit) {
   const Fixture fixture = load_fixture(GetParam());
   const ModelConfig& c = fixture.model.config();
-  const std::size_t n = 101, length = std::min<std::size_t>(c.n_ctx, 11), d = c.d_model;
+  const std::size_t n = sized(101, 41), length = std::min<std::size_t>(c.n_ctx, 11), d = c.d_model;
   std::vector<TokenId> current = some_tokens(c, n, length, 4);
   for (const std::size_t threads : {1, 7}) {
     ThreadPool pool(threads);
@@ -22,7 +23,7 @@ TEST_P(RescorerTest, EqualsAFullRunToTheBit) {
     EXPECT_EQ(first, residuals_of(fixture.model, {current, length}, pool));
 
     std::mt19937 engine(7);
-    for (int step = 0; step < 5; ++step) {
+    for (int step = 0; step < sized(5, 3); ++step) {
       std::vector<TokenId> proposed = current;
       for (std::size_t i = 0; i < n; ++i)
         for (std::size_t changes = engine() % 3; changes > 0; --changes)  // none, one or two positions

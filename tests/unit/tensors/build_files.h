@@ -28,6 +28,8 @@ std::string bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
+inline const std::string kSix = bytes_of<float>({-1, 0, 1, 2, 3, 4});
+
 inline std::span<const std::byte> as_bytes(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }

@@ -9,8 +9,6 @@ namespace {
 
 using namespace testing;
 
-const std::string kSix = bytes_of<float>({-1, 0, 1, 2, 3, 4});
-
 TEST(Npy, HeaderVariants) {
   for (const char* dict :
        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
@@ -96,7 +94,7 @@ TEST(WriteNpy, LeavesNothingBehindOnFailure) {
   expect_refused([&] { write_npy(folder.path("absent/a.npy"), values, shape); },
                  {"absent/a.npy: cannot create"});
   std::filesystem::create_directory(folder.path("a.npy"));
-  expect_refused([&] { write_npy(folder.path("a.npy"), values, shape); }, {"a.npy: cannot create"});
+  expect_refused([&] { write_npy(folder.path("a.npy"), values, shape); }, {"a.npy: cannot write"});
   EXPECT_THROW(write_npy(folder.path("b.npy"), values, std::vector<std::int64_t>{2}), std::invalid_argument);
   const auto files = std::filesystem::directory_iterator(folder.path());
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);  // the folder a.npy

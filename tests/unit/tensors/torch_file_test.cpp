@@ -9,8 +9,6 @@ namespace {
 
 using namespace testing;
 
-const std::string kSix = bytes_of<float>({-1, 0, 1, 2, 3, 4});
-
 std::string tensor(std::int32_t offset, const std::vector<std::int32_t>& size,
                    const std::vector<std::int32_t>& stride) {
   return pickle_tensor(pickle_storage("FloatStorage", "0", 6), offset, pickle_tuple(size),
@@ -19,30 +17,31 @@ std::string tensor(std::int32_t offset, const std::vector<std::int32_t>& size,
 
 const std::string kTensor = tensor(0, {2, 3}, {3, 1});
 
-TensorMap parse(const std::string& body) {
+TensorMap parse_body(const std::string& body) {
   static std::string file;  // the tensors point into it
   file = torch_file(pickle_program(body), {{"0", kSix}});
   return parse_torch_zip(as_bytes(file), "m.pth");
 }
 
 TEST(TorchFile, DictionariesAndSingleTensors) {
-  EXPECT_EQ(to_float(parse(kTensor).at("")), (std::vector<float>{-1, 0, 1, 2, 3, 4}));
-  EXPECT_EQ(parse(pickle_dict({{"a", kTensor}, {"b", tensor(2, {2}, {1})}})).size(), 2u);
-  EXPECT_EQ(to_float(parse(pickle_dict({{"b", tensor(2, {2}, {1})}})).at("b")), (std::vector<float>{1, 2}));
-  EXPECT_EQ(parse(pickle_dict({{"model", pickle_dict({{"a", kTensor}})}, {"epoch", "K\x03"}})).count("a"),
-            1u);
-  EXPECT_TRUE(parse(pickle_dict({})).empty());
+  EXPECT_EQ(to_float(parse_body(kTensor).at("")), (std::vector<float>{-1, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(parse_body(pickle_dict({{"a", kTensor}, {"b", tensor(2, {2}, {1})}})).size(), 2u);
+  EXPECT_EQ(to_float(parse_body(pickle_dict({{"b", tensor(2, {2}, {1})}})).at("b")),
+            (std::vector<float>{1, 2}));
+  EXPECT_EQ(
+      parse_body(pickle_dict({{"model", pickle_dict({{"a", kTensor}})}, {"epoch", "K\x03"}})).count("a"), 1u);
+  EXPECT_TRUE(parse_body(pickle_dict({})).empty());
 }
 
 TEST(TorchFile, StridesThatDoNotMatterAreIgnored) {
-  EXPECT_EQ(to_float(parse(tensor(0, {2, 1, 3}, {3, 99, 1})).at("")).size(), 6u);  // an axis of length 1
-  EXPECT_EQ(to_float(parse(tensor(6, {0, 3}, {7, 7})).at("")).size(), 0u);         // no values
-  EXPECT_EQ(to_float(parse(tensor(5, {}, {})).at("")), std::vector<float>{4});     // a scalar
+  EXPECT_EQ(to_float(parse_body(tensor(0, {2, 1, 3}, {3, 99, 1})).at("")).size(), 6u);  // an axis of length 1
+  EXPECT_EQ(to_float(parse_body(tensor(6, {0, 3}, {7, 7})).at("")).size(), 0u);         // no values
+  EXPECT_EQ(to_float(parse_body(tensor(5, {}, {})).at("")), std::vector<float>{4});     // a scalar
 }
 
 TEST(TorchFile, RefusesWhatIsNotADictionaryOfTensors) {
   const auto refused = [](const std::string& body, const std::vector<std::string>& message) {
-    expect_refused([&] { parse(body); }, message);
+    expect_refused([&] { parse_body(body); }, message);
   };
   refused("]", {"m.pth: expected a tensor or a dictionary of tensors, found a list"});
   refused(pickle_dict({{"a", kTensor}, {"b", "K\x01"}}), {"key 'b': expected a tensor, found a int"});
@@ -60,7 +59,7 @@ TEST(TorchFile, RefusesTensorsThatDoNotFit) {
   const auto refused = [](const std::string& value, const std::vector<std::string>& message) {
     auto fragments = message;
     fragments.push_back("m.pth: tensor 'a'");
-    expect_refused([&] { parse(pickle_dict({{"a", value}})); }, fragments);
+    expect_refused([&] { parse_body(pickle_dict({{"a", value}})); }, fragments);
   };
   const auto six = pickle_tuple({6}), one = pickle_tuple({1});
   refused(tensor(0, {3, 2}, {1, 3}), {"shape [3, 2] with strides [1, 3] is not contiguous", ".contiguous()"});
