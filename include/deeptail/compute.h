@@ -107,6 +107,44 @@ void row_dots(std::size_t n, const float* const* rows, std::size_t d, std::size_
 void row_sums(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows p,
               Rows out);
 
+// Screening: cheap upper bounds of many dot products. Column j bounds what row i can reach there by
+//   fma(float(rows[i] . column j) * step_j, scale_i, fma(slope_j, reach_i, offset_j)),
+// the dot product in integers, exact. Columns hold integers of at most kScreenColumnMax in size, rows of at
+// most kScreenRowMax: then two 8-bit products of four terms fit in 16 bits.
+inline constexpr int kScreenColumnMax = 63, kScreenRowMax = 64;
+inline constexpr std::size_t kScreenUnit = 8;  // k is a multiple of it
+class ScreenColumns {
+ public:
+  ScreenColumns() = default;
+  ScreenColumns(std::size_t k, std::size_t n);  // all columns zero, with offset -inf: never within reach
+
+  std::size_t k() const { return k_; }
+  std::size_t n() const { return n_; }
+  std::size_t n_panels() const { return round_up(n_, kPanel) / kPanel; }
+  const std::uint8_t* panel(std::size_t p) const { return panels_.data() + p * k_ * kPanel; }
+  int at(std::size_t row, std::size_t column) const { return panels_[index(row, column)] - kZero; }
+  void set(std::size_t row, std::size_t column, int value) {
+    panels_[index(row, column)] = static_cast<std::uint8_t>(value + kZero);
+  }
+  AlignedVector<float> step, slope, offset;  // [n rounded up]
+
+  static constexpr int kZero = 64;  // values are stored with this added, as unsigned bytes
+
+ private:
+  std::size_t index(std::size_t row, std::size_t column) const {
+    return column / kPanel * k_ * kPanel + row / 4 * 4 * kPanel + column % kPanel * 4 + row % 4;
+  }
+  std::size_t k_ = 0, n_ = 0;
+  AlignedVector<std::uint8_t> panels_;  // [n / 16][k / 4][16][4]
+};
+struct ScreenRow {
+  float scale, reach, threshold;
+};
+// bits: [m, count]; bit c of bits[i, p] is set where row i's bound in column c of panel first + p is not
+// below its threshold (so a NaN sets it). rows: [m, columns.k()].
+void screen_panels(std::size_t m, const std::int8_t* rows, const ScreenRow* bounds,
+                   const ScreenColumns& columns, std::size_t first, std::size_t count, std::uint16_t* bits);
+
 // Largest value and its index; the smallest index wins ties.
 struct Best {
   float value;

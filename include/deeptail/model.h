@@ -132,14 +132,33 @@ struct Margin {
 void margins(const Head& head, const Target& target, std::size_t n, ConstRows resid, ThreadPool& pool,
              std::span<Margin> out);
 
+// Certified upper bounds of all logits in 8-bit integers, at a fraction of their cost (docs/performance.md).
+// They hold for every activation; activations like those to come make them tighter, and say who usually wins.
+class Screen {
+ public:
+  struct Tables;  // src/model/screen.h
+  // resid: [n, d_model] before ln_final; n may be 0.
+  Screen(const Head& head, std::size_t n, ConstRows resid, ThreadPool& pool);
+  ~Screen();
+  Screen(Screen&&) noexcept;
+
+  const Tables& tables() const { return *tables_; }
+  const std::vector<TokenId>& usual_winners() const;  // of the given activations, most frequent first
+
+ private:
+  std::unique_ptr<const Tables> tables_;
+};
+
 // Answers "is the margin at least this?" without always finishing: target columns first, then the usual
-// winners, then everything, a row leaving as soon as one logit settles it. Decides exactly as `margins` does.
+// winners, then everything that a screen leaves open, a row leaving as soon as one logit settles it. Decides
+// exactly as `margins` does.
 class MarginTest {
  public:
   struct Scratch;
-  // usual_winners: ids that often beat the target, most frequent first; may be empty.
-  // `head` must outlive the test.
-  MarginTest(const Head& head, const Target& target, std::span<const TokenId> usual_winners = {});
+  // usual_winners: ids that often beat the target, most frequent first; empty for the screen's, if there is
+  // one. `head` and `screen` must outlive the test.
+  MarginTest(const Head& head, const Target& target, std::span<const TokenId> usual_winners = {},
+             const Screen* screen = nullptr);
   ~MarginTest();
   MarginTest(MarginTest&&) noexcept;
 
@@ -149,7 +168,7 @@ class MarginTest {
   using ScratchPtr = std::unique_ptr<Scratch, ScratchDeleter>;
   ScratchPtr make_scratch() const;  // one per thread
 
-  // out[i] = margin(i) >= level. Returns the number of logits computed. Runs on the calling thread.
+  // out[i] = margin(i) >= level. Returns the number of logits computed in full. Runs on the calling thread.
   std::uint64_t at_least(float level, std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
                          Scratch& scratch) const;
   // out[i] = margin(i).event().

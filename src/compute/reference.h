@@ -38,6 +38,15 @@ inline float gemm_element(const float* a, const PackedMatrix& w, std::size_t col
   return acc + w.bias()[column];
 }
 
+// The bound of screen_panels.
+inline float screen_bound(const std::int8_t* row, const ScreenRow& bound, const ScreenColumns& w,
+                          std::size_t column) {
+  int dot = 0;
+  for (std::size_t k = 0; k < w.k(); ++k) dot += row[k] * w.at(k, column);
+  return std::fma(static_cast<float>(dot) * w.step[column], bound.scale,
+                  std::fma(w.slope[column], bound.reach, w.offset[column]));
+}
+
 inline void layernorm_row(const float* x, const LayerNorm& ln, float* out) {
   const std::size_t n = ln.weight.size();
   const float mean = sum(n, x) / static_cast<float>(n);

@@ -4,8 +4,12 @@
 // the subtraction is monotone in o, so the largest o decides exactly as any witness does. A row passes only
 // after the whole vocabulary has had its say.
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <numeric>
+#include <optional>
 
+#include "model/screen.h"
 #include "model/unembed.h"
 
 namespace deeptail {
@@ -21,28 +25,50 @@ struct Question {
   bool event;   // is the argmax in the target?
   float level;  // else: is the margin at least this?
 
-  // Whether this one other logit settles it against the row.
+  // Whether this one other logit settles it against the row; NaN always does, as it does in margins().
   bool refuted(const Lead& lead, float other, TokenId other_id) const {
-    if (!event) return lead.value - other < level;
-    return other > lead.value || (other == lead.value && other_id < lead.id);
+    if (!event) return !(lead.value - other >= level);
+    return !(other < lead.value || (other == lead.value && lead.id < other_id));
+  }
+  // No logit below this refutes: then lead - other >= level holds before rounding, hence after it.
+  double ceiling(const Lead& lead) const {
+    if (event) return static_cast<double>(lead.value);
+    const double exact = static_cast<double>(lead.value) - static_cast<double>(level);
+    return exact - std::abs(exact) * 0x1p-50;
   }
 };
 }  // namespace
 
 struct MarginTest::Scratch {
-  explicit Scratch(const Head& head) : unembed(head), leads(kUnembedRows), rows(kUnembedRows) {}
+  Scratch(const Head& head, const Screen* screen)
+      : unembed(head), leads(kUnembedRows), rows(kUnembedRows), ceiling(kUnembedRows) {
+    if (screen == nullptr) return;
+    screened.emplace(screen->tables(), kUnembedRows);
+    bits.resize(kUnembedRows * kStripPanels);
+    places.resize(kStripPanels * kPanel), columns.resize(places.size()), values.resize(places.size());
+  }
   UnembedScratch unembed;
   std::vector<Lead> leads;        // of the rows still open
   std::vector<std::size_t> rows;  // which rows of the block they are
   std::uint64_t n_logits = 0;
+
+  std::vector<double> ceiling;  // [kUnembedRows]
+  std::optional<ScreenedRows> screened;
+  std::vector<std::uint16_t> bits;  // [kUnembedRows, kStripPanels]
+  // What the screen leaves open in one row and strip.
+  std::vector<std::size_t> places;
+  std::vector<const float*> columns;
+  std::vector<float> values;
 };
 
 struct MarginTest::Impl {
   const Head& head;
+  const Screen* screen;
   Target target_set;
   PackedMatrix target;  // [d_model, target ids]
   std::vector<TokenId> winner_ids;
-  PackedMatrix winners;  // [d_model, winner ids]
+  PackedMatrix winners;                 // [d_model, winner ids]
+  std::vector<std::uint8_t> is_target;  // [d_vocab]
 
   std::uint64_t run(const Question& question, std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
                     Scratch& s) const;
@@ -51,37 +77,53 @@ struct MarginTest::Impl {
                           Scratch& s) const;
   void ask_everything(const Question& question, std::size_t open, std::span<std::uint8_t> out,
                       Scratch& s) const;
-  template <class IdOf>
-  std::size_t drop_refuted(const Question& question, std::size_t open, std::size_t n_columns,
-                           std::span<std::uint8_t> out, Scratch& s, IdOf id_of) const;
+  void ask_screened(const Question& question, std::size_t open, std::span<std::uint8_t> out,
+                    Scratch& s) const;
+  bool refuted_in_strip(const Question& question, std::size_t row, std::size_t panel, std::size_t count,
+                        Scratch& s) const;
+  float exact_logit(const float* x, TokenId id) const;
+  template <class Refuted>
+  std::size_t drop_refuted(std::size_t open, std::span<std::uint8_t> out, Scratch& s, bool screened,
+                           Refuted refuted) const;
   ConstRows normed(const Scratch& s) const { return {s.unembed.normed.data(), head.d_model()}; }
 };
 
 namespace {
-// Ids without those of the target, first mention kept, the last ones dropped beyond a whole strip.
-std::vector<TokenId> usable_winners(std::span<const TokenId> ids, std::vector<std::uint8_t> taken) {
+
+// Columns of the usual winners. A screen costs less per column than they do, so few are worth asking first.
+constexpr std::size_t kWinners = kStripPanels * kPanel, kWinnersBeforeScreen = 64;
+
+// Ids without those of the target, first mention kept.
+std::vector<TokenId> usable_winners(std::span<const TokenId> ids, std::vector<std::uint8_t> taken,
+                                    std::size_t most) {
   std::vector<TokenId> out;
   for (const TokenId id : ids) {
     if (id < 0 || static_cast<std::size_t>(id) >= taken.size() || taken[static_cast<std::size_t>(id)])
       continue;
     taken[static_cast<std::size_t>(id)] = 1;
-    if (out.size() < kStripPanels * kPanel) out.push_back(id);
+    if (out.size() < most) out.push_back(id);
   }
   return out;
 }
+
 }  // namespace
 
-MarginTest::MarginTest(const Head& head, const Target& target, std::span<const TokenId> usual_winners)
-    : impl_(new Impl{head, target, head.w_u.columns(target.ids()), {}, {}}) {
-  std::vector<std::uint8_t> is_target(head.d_vocab(), 0);
-  for (const TokenId id : target.ids()) is_target[static_cast<std::size_t>(id)] = 1;
-  impl_->winner_ids = usable_winners(usual_winners, std::move(is_target));
+MarginTest::MarginTest(const Head& head, const Target& target, std::span<const TokenId> usual_winners,
+                       const Screen* screen)
+    : impl_(new Impl{head, screen, target, head.w_u.columns(target.ids()), {}, {}, {}}) {
+  impl_->is_target.assign(head.d_vocab(), 0);
+  for (const TokenId id : target.ids()) impl_->is_target[static_cast<std::size_t>(id)] = 1;
+  if (usual_winners.empty() && screen != nullptr) usual_winners = screen->usual_winners();
+  impl_->winner_ids =
+      usable_winners(usual_winners, impl_->is_target, screen == nullptr ? kWinners : kWinnersBeforeScreen);
   impl_->winners = head.w_u.columns(impl_->winner_ids);
 }
 MarginTest::~MarginTest() = default;
 MarginTest::MarginTest(MarginTest&&) noexcept = default;
 
-MarginTest::ScratchPtr MarginTest::make_scratch() const { return ScratchPtr(new Scratch(impl_->head)); }
+MarginTest::ScratchPtr MarginTest::make_scratch() const {
+  return ScratchPtr(new Scratch(impl_->head, impl_->screen));
+}
 void MarginTest::ScratchDeleter::operator()(Scratch* scratch) const { delete scratch; }
 
 std::uint64_t MarginTest::at_least(float level, std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
@@ -106,15 +148,14 @@ void MarginTest::Impl::find_leads(std::size_t open, Scratch& s) const {
                  });
 }
 
-// Rows refuted by the strip's largest logit are answered and leave; the others close ranks.
-template <class IdOf>
-std::size_t MarginTest::Impl::drop_refuted(const Question& question, std::size_t open, std::size_t n_columns,
-                                           std::span<std::uint8_t> out, Scratch& s, IdOf id_of) const {
+// Rows for which refuted(row) holds are answered and leave; the others close ranks.
+template <class Refuted>
+std::size_t MarginTest::Impl::drop_refuted(std::size_t open, std::span<std::uint8_t> out, Scratch& s,
+                                           bool screened, Refuted refuted) const {
   const std::size_t d = head.d_model();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < open; ++i) {
-    const Best best = best_of(n_columns, s.unembed.strip.data() + i * kStripPanels * kPanel);
-    if (question.refuted(s.leads[i], best.value, id_of(best.index))) {
+    if (refuted(i)) {
       out[s.rows[i]] = 0;
       continue;
     }
@@ -122,6 +163,7 @@ std::size_t MarginTest::Impl::drop_refuted(const Question& question, std::size_t
       std::copy_n(s.unembed.normed.data() + i * d, d, s.unembed.normed.data() + kept * d);
       s.leads[kept] = s.leads[i];
       s.rows[kept] = s.rows[i];
+      if (screened) s.screened->move(i, kept);
     }
     ++kept;
   }
@@ -130,10 +172,19 @@ std::size_t MarginTest::Impl::drop_refuted(const Question& question, std::size_t
 
 std::size_t MarginTest::Impl::ask_winners(const Question& question, std::size_t open,
                                           std::span<std::uint8_t> out, Scratch& s) const {
-  if (winner_ids.empty()) return open;
-  s.n_logits += open * winners.n();
-  gemm(open, normed(s), winners, {s.unembed.strip.data(), kStripPanels * kPanel});
-  return drop_refuted(question, open, winners.n(), out, s, [&](std::size_t j) { return winner_ids[j]; });
+  const Rows strip{s.unembed.strip.data(), kStripPanels * kPanel};
+  // The first few settle most rows.
+  for (std::size_t panel = 0, count = 1; panel < winners.n_panels() && open > 0; panel += count, count *= 4) {
+    count = std::min(count, winners.n_panels() - panel);
+    const std::size_t first = panel * kPanel, columns = std::min(count * kPanel, winners.n() - first);
+    gemm_panels(open, normed(s), winners, panel, count, strip);
+    s.n_logits += open * columns;
+    open = drop_refuted(open, out, s, false, [&](std::size_t i) {
+      const Best best = best_of(columns, strip.row(i));
+      return question.refuted(s.leads[i], best.value, winner_ids[first + best.index]);
+    });
+  }
+  return open;
 }
 
 void MarginTest::Impl::ask_everything(const Question& question, std::size_t open, std::span<std::uint8_t> out,
@@ -147,9 +198,68 @@ void MarginTest::Impl::ask_everything(const Question& question, std::size_t open
     s.n_logits += open * columns;
     for (const TokenId id : target_set.in_range(first, first + columns))
       for (std::size_t i = 0; i < open; ++i) strip.row(i)[static_cast<std::size_t>(id) - first] = kNoLogit;
-    open = drop_refuted(question, open, columns, out, s,
-                        [&](std::size_t j) { return static_cast<TokenId>(first + j); });
+    open = drop_refuted(open, out, s, false, [&](std::size_t i) {
+      const Best best = best_of(columns, strip.row(i));
+      return question.refuted(s.leads[i], best.value, static_cast<TokenId>(first + best.index));
+    });
   }
+}
+
+void MarginTest::Impl::ask_screened(const Question& question, std::size_t open, std::span<std::uint8_t> out,
+                                    Scratch& s) const {
+  for (std::size_t i = 0; i < open; ++i) s.ceiling[i] = question.ceiling(s.leads[i]);
+  s.screened->prepare(open, normed(s), s.ceiling);
+  const std::size_t n_panels = screen->tables().columns.n_panels();
+  for (std::size_t panel = 0; panel < n_panels && open > 0; panel += kStripPanels) {
+    const std::size_t count = std::min(kStripPanels, n_panels - panel);
+    s.screened->screen(open, panel, count, s.bits.data());
+    // drop_refuted moves a row only after it has been looked at, so bits keep their rows.
+    open = drop_refuted(open, out, s, true,
+                        [&](std::size_t i) { return refuted_in_strip(question, i, panel, count, s); });
+  }
+}
+
+// The columns that the screen leaves open: fp32 products in any order first, with their own error bound; the
+// exact chain only where that leaves the answer open.
+bool MarginTest::Impl::refuted_in_strip(const Question& question, std::size_t row, std::size_t panel,
+                                        std::size_t count, Scratch& s) const {
+  const Screen::Tables& t = screen->tables();
+  const std::uint16_t* bits = s.bits.data() + row * count;
+  std::size_t n = 0;
+  for (std::size_t p = 0; p < count; ++p)
+    for (unsigned b = bits[p]; b != 0; b &= b - 1) {
+      const std::size_t place = (panel + p) * kPanel + static_cast<std::size_t>(std::countr_zero(b));
+      // A row without bounds has the bits of the last panel's padding set, too.
+      if (place >= t.ids.size() || is_target[static_cast<std::size_t>(t.ids[place])]) continue;
+      s.places[n] = place;
+      s.columns[n++] = t.w.data() + place * t.d;
+    }
+  if (n == 0) return false;
+  const float* x = normed(s).row(row);
+  row_dots(n, s.columns.data(), t.d, 1, {x, t.d}, {s.values.data(), n});
+  s.n_logits += n;
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::size_t place = s.places[j];
+    const float value = s.values[j] + t.bias[place];
+    if (value < s.screened->clear_below(row)) continue;
+    const TokenId id = t.ids[place];
+    const double error = s.screened->logit_error(row, place);
+    if (error < INFINITY) {  // refuted() is monotone in the logit, so the ends of the interval decide
+      const auto high = std::nextafter(static_cast<float>(value + error), INFINITY),
+                 low = std::nextafter(static_cast<float>(value - error), -INFINITY);
+      if (!question.refuted(s.leads[row], high, id)) continue;
+      if (question.refuted(s.leads[row], low, id)) return true;
+    }
+    if (question.refuted(s.leads[row], exact_logit(x, id), id)) return true;
+  }
+  return false;
+}
+
+float MarginTest::Impl::exact_logit(const float* x, TokenId id) const {
+  const auto column = static_cast<std::size_t>(id);
+  float logits_of_panel[kPanel];
+  gemm_panels(1, {x, head.d_model()}, head.w_u, column / kPanel, 1, {logits_of_panel, kPanel});
+  return logits_of_panel[column % kPanel];
 }
 
 std::uint64_t MarginTest::Impl::run(const Question& question, std::size_t n, ConstRows resid,
@@ -163,7 +273,10 @@ std::uint64_t MarginTest::Impl::run(const Question& question, std::size_t n, Con
     std::iota(s.rows.begin(), s.rows.end(), std::size_t{0});
     find_leads(open, s);
     open = ask_winners(question, open, block_out, s);
-    ask_everything(question, open, block_out, s);
+    if (screen != nullptr && std::isfinite(question.level))
+      ask_screened(question, open, block_out, s);
+    else
+      ask_everything(question, open, block_out, s);
   }
   return s.n_logits;
 }
