@@ -64,7 +64,8 @@ TEST_P(Screening, EqualsTheScalarStatement) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Screening,
                          ::testing::Values(ScreenCase{1, 8, 1}, ScreenCase{6, 16, 48}, ScreenCase{13, 33, 31},
-                                           ScreenCase{103, 128, 100}, ScreenCase{7, 512, 33}));
+                                           ScreenCase{103, 16, 40}, ScreenCase{9, 128, 100},
+                                           ScreenCase{7, 512, 33}));
 
 TEST(ScreenPanels, NaNIsNeverRuledOut) {
   ScreenColumns w = random_columns(8, 20);

@@ -79,7 +79,7 @@ TEST_P(ScreenFixture, DecidesAsTheFullComputation) {
   Problem p{fixture.model.head(), residuals_of(fixture.model, {tokens, 8}, pool)};
   const Screen screen(p.head, 100, p.all(), pool);
   for (const Target& target : {Target({7}, p.head), Target({2, 33, 60}, p.head)})
-    expect_same_decisions(p, target, screen, telling_levels(p, target, 20));
+    expect_same_decisions(p, target, screen, telling_levels(p, target, 40));
 }
 
 TEST(Screen, ManyRandomRowsAtManyLevels) {
@@ -133,7 +133,7 @@ TEST(Screen, NearTiesInTheVocabulary) {
   p.head.w_u = PackedMatrix(w, 32, 150, b);
   ThreadPool pool(1);
   const Screen screen(p.head, 50, p.all(), pool);
-  for (const TokenId id : {0, 1, 75, 149}) {
+  for (const TokenId id : {0, 1, 149}) {
     const Target target({id}, p.head);
     expect_same_decisions(p, target, screen, telling_levels(p, target, 5));
   }
