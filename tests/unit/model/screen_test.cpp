@@ -1,5 +1,7 @@
 // MarginTest with a Screen decides exactly as the full computation: on ordinary rows and on rows and heads
 // made to break bounds, at levels that margins meet exactly.
+#include <hwy/targets.h>
+
 #include <cmath>
 #include <random>
 
@@ -95,6 +97,19 @@ TEST(Screen, ManyRandomRowsAtManyLevels) {
     asked += expect_same_decisions(p, target, plain, levels);
   }
   EXPECT_GT(asked, 100'000u);
+}
+
+// Without FMA a chain rounds twice as often, and the bounds must know.
+TEST(Screen, EveryInstructionSet) {
+  const Problem p = random_problem(50, 120, 150, 8);
+  ThreadPool pool(1);
+  for (std::int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
+    hwy::SetSupportedTargetsForTest(targets & -targets);
+    const Screen screen(p.head, 100, p.all(), pool);
+    const Target target({3}, p.head);
+    expect_same_decisions(p, target, screen, telling_levels(p, target, 10));
+  }
+  hwy::SetSupportedTargetsForTest(0);
 }
 
 TEST(Screen, RowsMadeToBreakBounds) {
