@@ -1,5 +1,10 @@
 // The screening kernel against its scalar statement: the same bits, at thresholds that the bounds meet
 // exactly.
+<<<<<<< HEAD
+=======
+#include <hwy/targets.h>
+
+>>>>>>> h3
 #include "compute/reference.h"
 #include "unit/compute/kernel_checks.h"
 
@@ -64,7 +69,29 @@ TEST_P(Screening, EqualsTheScalarStatement) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Screening,
                          ::testing::Values(ScreenCase{1, 8, 1}, ScreenCase{6, 16, 48}, ScreenCase{13, 33, 31},
+<<<<<<< HEAD
                                            ScreenCase{103, 128, 100}, ScreenCase{7, 512, 33}));
+=======
+                                           ScreenCase{103, 16, 40}, ScreenCase{9, 128, 100},
+                                           ScreenCase{7, 512, 33}));
+
+TEST(ScreenPanels, EveryTargetAgrees) {
+  const std::size_t m = 13;
+  const ScreenColumns w = random_columns(40, 50);
+  AlignedVector<std::int8_t> rows(m * w.k());
+  std::mt19937 engine(7);
+  for (auto& v : rows) v = static_cast<std::int8_t>(static_cast<int>(engine() % 129) - 64);
+  const std::vector<ScreenRow> bounds(m, {0.001f, 0.5f, 3.0f});  // no bound comes near 3 within rounding
+  std::vector<std::uint16_t> expected(m * w.n_panels()), found(expected.size());
+  screen_panels(m, rows.data(), bounds.data(), w, 0, w.n_panels(), expected.data());
+  for (std::int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
+    hwy::SetSupportedTargetsForTest(targets & -targets);
+    screen_panels(m, rows.data(), bounds.data(), w, 0, w.n_panels(), found.data());
+    EXPECT_EQ(found, expected) << simd_name();
+  }
+  hwy::SetSupportedTargetsForTest(0);
+}
+>>>>>>> h3
 
 TEST(ScreenPanels, NaNIsNeverRuledOut) {
   ScreenColumns w = random_columns(8, 20);

@@ -1,5 +1,7 @@
 // MarginTest with a Screen decides exactly as the full computation: on ordinary rows and on rows and heads
 // made to break bounds, at levels that margins meet exactly.
+#include <hwy/targets.h>
+
 #include <cmath>
 #include <random>
 
@@ -79,7 +81,7 @@ TEST_P(ScreenFixture, DecidesAsTheFullComputation) {
   Problem p{fixture.model.head(), residuals_of(fixture.model, {tokens, 8}, pool)};
   const Screen screen(p.head, 100, p.all(), pool);
   for (const Target& target : {Target({7}, p.head), Target({2, 33, 60}, p.head)})
-    expect_same_decisions(p, target, screen, telling_levels(p, target, 20));
+    expect_same_decisions(p, target, screen, telling_levels(p, target, 40));
 }
 
 TEST(Screen, ManyRandomRowsAtManyLevels) {
@@ -95,6 +97,19 @@ TEST(Screen, ManyRandomRowsAtManyLevels) {
     asked += expect_same_decisions(p, target, plain, levels);
   }
   EXPECT_GT(asked, 100'000u);
+}
+
+// Without FMA a chain rounds twice as often, and the bounds must know.
+TEST(Screen, EveryInstructionSet) {
+  const Problem p = random_problem(50, 120, 150, 8);
+  ThreadPool pool(1);
+  for (std::int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
+    hwy::SetSupportedTargetsForTest(targets & -targets);
+    const Screen screen(p.head, 100, p.all(), pool);
+    const Target target({3}, p.head);
+    expect_same_decisions(p, target, screen, telling_levels(p, target, 10));
+  }
+  hwy::SetSupportedTargetsForTest(0);
 }
 
 TEST(Screen, RowsMadeToBreakBounds) {
@@ -133,7 +148,7 @@ TEST(Screen, NearTiesInTheVocabulary) {
   p.head.w_u = PackedMatrix(w, 32, 150, b);
   ThreadPool pool(1);
   const Screen screen(p.head, 50, p.all(), pool);
-  for (const TokenId id : {0, 1, 75, 149}) {
+  for (const TokenId id : {0, 1, 149}) {
     const Target target({id}, p.head);
     expect_same_decisions(p, target, screen, telling_levels(p, target, 5));
   }
