@@ -124,10 +124,11 @@ void TokenParticles::propose_all(std::size_t level_number, std::size_t step, con
 void TokenParticles::run_moves(double level, std::size_t level_number, std::size_t first, std::size_t count,
                                const MoveSettings& settings, std::uint64_t seed, MoveStats& stats,
                                MoveTally& tally) {
-  const MarginTest test(problem_.model.head(), problem_.target, settings.winners);
+  const MarginTest test(problem_.model.head(), problem_.target, settings.winners, problem_.screen);
   std::vector<MarginTest::ScratchPtr> scratch;
   for (std::size_t w = 0; w < pool_.size(); ++w) scratch.push_back(test.make_scratch());
   tally.single.resize(length());
+  const std::uint64_t accepted_before = stats.accepted;
   const auto decide = [&](std::size_t at, std::size_t n, ConstRows resid, std::span<std::uint8_t> accept,
                           std::size_t worker) {
     logits_[worker] += test.at_least(static_cast<float>(level), n, resid, accept, *scratch[worker]);
@@ -153,7 +154,12 @@ void TokenParticles::run_moves(double level, std::size_t level_number, std::size
   std::uint64_t logits = 0;
   for (std::uint64_t& n : logits_) logits += std::exchange(n, 0);
   work_.logits += logits;
-  work_.flops += 2.0 * static_cast<double>(problem_.model.config().d_model) * static_cast<double>(logits);
+  // Whoever is accepted was compared with the whole vocabulary, in 8 bits where there is a screen.
+  double looked_at = static_cast<double>(logits);
+  if (problem_.screen != nullptr)
+    looked_at += 0.25 * static_cast<double>(stats.accepted - accepted_before) *
+                 static_cast<double>(problem_.model.config().d_vocab);
+  work_.flops += 2.0 * static_cast<double>(problem_.model.config().d_model) * looked_at;
 }
 
 }  // namespace deeptail

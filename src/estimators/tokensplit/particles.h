@@ -10,16 +10,18 @@
 
 namespace deeptail {
 
-// What is estimated. All must outlive the particles; table may be null.
+// What is estimated. All must outlive the particles; table and screen may be null.
 struct TokenProblem {
   const Transformer& model;
   const Distribution& dist;
   const Target& target;
-  const FirstLayerTable* table;
+  const FirstLayerTable* table = nullptr;
+  const Screen* screen = nullptr;
 };
 
 // Work done, in its own units; flops are those of the algorithm (full passes over all positions, re-scoring
-// from the first changed position on, logits that were looked at), whatever the engine saves beyond.
+// from the first changed position on, logits that were looked at, a quarter of one for each that 8 bits
+// settle).
 struct TokenWork {
   std::uint64_t forwards = 0, rescored = 0, logits = 0;
   double flops = 0.0;

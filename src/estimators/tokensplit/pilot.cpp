@@ -12,6 +12,8 @@ constexpr double kBlockShare = 0.25, kSuffixShare = 0.1;
 constexpr std::size_t kSmallestBlock = 2;
 // A position gets at least this share of the mean weight.
 constexpr double kLeastWeight = 0.25;
+// The share of the pilot's flops that one level may take.
+constexpr double kLevelShare = 0.1;
 
 // Weights that make the slowest positions move, per flop: minimising sum_i 1 / (w_i a_i) at a fixed sum_i w_i
 // c_i gives w_i proportional to 1 / sqrt(a_i c_i), a the acceptance and c the cost of a change at i.
@@ -65,9 +67,11 @@ struct PilotParticles : TokenParticles {
         std::copy_n(moving_tokens(i).begin(), length(),
                     now.begin() + static_cast<std::ptrdiff_t>(i * length()));
       stats.parent_correlation = parent_correlation(begin, now, length(), free());
-      stopped = !keep_going(work());
+      budget_spent = work().flops > 2.0 * config.flops;
+      stopped = !keep_going(work()) || budget_spent;
       const bool enough = stats.parent_correlation <= config.forgotten && stats.moves >= kFewestMoves;
-      if (enough || stopped || stats.moves >= config.max_moves) break;
+      const bool spent = work().flops - flops_before > kLevelShare * config.flops;
+      if (enough || spent || stopped || stats.moves >= config.max_moves) break;
     }
     end_moves();
     settings.n_moves = stats.moves;
@@ -91,7 +95,7 @@ struct PilotParticles : TokenParticles {
   const std::function<bool(const TokenWork&)>& keep_going;
   MoveSettings settings;
   Plan plan;
-  bool stopped = false;
+  bool stopped = false, budget_spent = false;
 };
 
 }  // namespace
@@ -138,6 +142,7 @@ PilotResult run_pilot(const TokenProblem& problem, const PilotConfig& config, st
     result.plan.flops_per_particle.push_back(0.0);
   }
   result.work = particles.work();
+  result.budget_spent = particles.budget_spent;
   return result;
 }
 

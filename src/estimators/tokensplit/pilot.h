@@ -10,6 +10,8 @@ struct PilotConfig {
   double survive_fraction = 0.2;
   double forgotten = 0.1;  // parent correlation at which a level has moved enough
   std::size_t max_moves = 1024;
+  double flops =
+      std::numeric_limits<double>::infinity();  // of the whole pilot, about; it stops at twice that
 };
 
 // What the replicas run on.
@@ -24,6 +26,7 @@ struct PilotResult {
   SplittingRun run = {};
   Plan plan = {};
   TokenWork work = {};
+  bool budget_spent = false;
 };
 // Called between rounds of moves; false ends the pilot.
 PilotResult run_pilot(const TokenProblem& problem, const PilotConfig& config, std::uint64_t seed,

@@ -13,11 +13,11 @@ namespace deeptail {
 
 namespace {
 
-constexpr std::uint64_t kPilotPart = 0, kFirstReplicaPart = 1;
+constexpr std::uint64_t kPilotPart = 0, kScreenPart = 1, kFirstReplicaPart = 2;
 constexpr double kPilotShare = 0.2, kFirstDrawShare = 0.15;  // of the budget, at most
-constexpr std::size_t kFewestParticles = 32, kMostParticles = 8192, kMostFirstDraw = 16384,
-                      kFewestFirstDraw = 256;
-constexpr std::size_t kDecidingPositions = 4;
+constexpr std::size_t kFewestParticles = 32, kMostParticles = 8192, kMostFirstDraw = 16384, kMostMoves = 1024,
+                      kFewestFirstDraw = 256, kFewestCutMoves = 4;
+constexpr std::size_t kDecidingPositions = 4, kScreenSamples = 1024;
 
 // A replica: every level moves as the pilot settled.
 struct ReplicaParticles : TokenParticles {
@@ -73,15 +73,14 @@ std::size_t first_draw_of(const TokensplitConfig& c) {
   return std::clamp(from_budget, kFewestFirstDraw, kMostFirstDraw);
 }
 
-PilotConfig pilot_config(const TokensplitConfig& c) {
+PilotConfig pilot_config(const TokensplitConfig& c, double unit) {
   const auto n = std::clamp(static_cast<std::size_t>(c.budget / 2000.0), std::size_t{64}, std::size_t{256});
   return {.n_particles = n,
           .initial_particles = std::max(first_draw_of(c), n),
           .survive_fraction = c.survive_fraction,
           .forgotten = c.forgotten,
-          .max_moves = c.moves > 0 ? c.moves
-                                   : std::clamp(static_cast<std::size_t>(c.budget / 400.0), std::size_t{48},
-                                                std::size_t{1024})};
+          .max_moves = c.moves > 0 ? c.moves : kMostMoves,
+          .flops = kPilotShare * c.budget * unit};
 }
 
 // Relative sizes of the population, the last level's being 1. Early levels hold more: moves are cheap there,
@@ -93,8 +92,18 @@ std::vector<double> shape_of(std::size_t n_levels, double taper) {
   return shape;
 }
 
+// The budget does not even pay for the fewest particles: fewer moves.
+void cut_moves(Plan& plan, double share) {
+  for (MoveSettings& settings : plan.settings)
+    if (settings.n_moves > 0)
+      settings.n_moves = std::max<std::size_t>(
+          kFewestMoves, static_cast<std::size_t>(share * static_cast<double>(settings.n_moves)));
+  plan.warnings.push_back(
+      "the budget is small: fewer moves than the pilot asked for, so the replicas will spread");
+}
+
 // Particles that what is left of the budget pays for.
-Sizes sizes_of(const TokensplitConfig& c, const PilotResult& pilot, double unit) {
+Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
   const std::size_t n_levels = pilot.plan.levels.size(), first_draw = first_draw_of(c);
   const std::vector<double> shape = shape_of(n_levels, c.taper);
   double per_particle = 0.0;  // of the last level, with those that it stands for; exact scores end each level
@@ -105,10 +114,12 @@ Sizes sizes_of(const TokensplitConfig& c, const PilotResult& pilot, double unit)
   if (c.rel_error > 0.0) {
     // The pilot's relative variance times its particles is what one particle has.
     const double one = std::max(pilot.run.genealogy_variance, pilot.run.level_variance) *
-                       static_cast<double>(pilot_config(c).n_particles);
+                       static_cast<double>(pilot_config(c, unit).n_particles);
     left = std::min(left,
                     2.0 * one / (c.rel_error * c.rel_error * static_cast<double>(c.replicas)) * per_particle);
   }
+  const double fewest = static_cast<double>(kFewestParticles) * per_particle;
+  if (c.particles == 0 && left < fewest) cut_moves(pilot.plan, left / fewest);
   const double n = c.particles > 0 ? static_cast<double>(c.particles)
                                    : std::clamp(per_particle > 0.0 ? left / per_particle : 0.0,
                                                 static_cast<double>(kFewestParticles),
@@ -188,10 +199,10 @@ void fill_cost(Estimate& e, const TokenWork& work, double unit) {
 }
 
 // The pilot never reached the event: what it saw bounds the probability.
-void fill_not_reached(Estimate& e, const PilotResult& pilot, bool budget_spent) {
+void fill_not_reached(Estimate& e, const PilotResult& pilot) {
   e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
   e.log_high = std::min(0.0, pilot.run.log_upper);
-  e.status = budget_spent ? Status::kBudgetSpent : Status::kNotReachedUpperBound;
+  e.status = pilot.budget_spent ? Status::kBudgetSpent : Status::kNotReachedUpperBound;
   e.levels = pilot.run.levels;
   e.warnings.push_back(
       fmt::format("the pilot ended ({}) at margin {:.3g}, below 0: only the upper bound means something",
@@ -219,6 +230,17 @@ void fill_from_replicas(Estimate& e, const Replicas& all) {
         "particles (--budget) would help");
 }
 
+// Certified bounds for the margin tests, tightened for activations of this distribution.
+Screen screen_for(const Transformer& model, const Distribution& dist, std::uint64_t seed, ThreadPool& pool,
+                  const FirstLayerTable* table) {
+  const std::size_t d = model.config().d_model;
+  std::vector<TokenId> tokens(kScreenSamples * dist.length());
+  sample_range(dist, derived_seed(seed, kScreenPart), 0, pool, tokens);
+  AlignedVector<float> resid(kScreenSamples * d);
+  final_residuals(model, {tokens, dist.length()}, pool, {resid.data(), d}, table);
+  return Screen(model.head(), kScreenSamples, {resid.data(), d}, pool);
+}
+
 }  // namespace
 
 void TokensplitConfig::validate() const {
@@ -236,25 +258,23 @@ Estimate tokensplit(const Transformer& model, const Distribution& dist, const Ta
   const auto start = std::chrono::steady_clock::now();
   const double unit = forward_flops(model.config(), dist.length());
   const auto table = first_layer_table(model, dist, pool);
-  const TokenProblem problem{model, dist, target, table.get()};
+  const Screen screen = screen_for(model, dist, config.seed, pool, table.get());
+  const TokenProblem problem{model, dist, target, table.get(), &screen};
   Meter meter(unit, keep_going);
   Estimate e{
       .method = "tokensplit", .target = target.ids(), .guarantee = Guarantee::kUnbiased, .seed = config.seed};
 
-  bool budget_spent = false;
-  const PilotResult pilot = run_pilot(problem, pilot_config(config), derived_seed(config.seed, kPilotPart),
-                                      pool, [&](const TokenWork& work) {
-                                        budget_spent = work.flops > config.budget * unit;
-                                        return meter.tell(work.flops) && !budget_spent;
-                                      });
+  PilotResult pilot = run_pilot(problem, pilot_config(config, unit), derived_seed(config.seed, kPilotPart),
+                                pool, [&](const TokenWork& work) { return meter.tell(work.flops); });
   meter.add(pilot.work.flops);
   TokenWork work = pilot.work;
   if (pilot.run.end != SplittingEnd::kReached) {
-    fill_not_reached(e, pilot, budget_spent);
+    fill_not_reached(e, pilot);
   } else {
     const Replicas all =
         run_replicas(problem, config, pilot.plan, sizes_of(config, pilot, unit), pool, meter);
     work += all.work;
+    e.warnings = pilot.plan.warnings;
     fill_from_replicas(e, all);
     e.triggers = all.triggers.best(config.max_triggers);
     e.positions = all.triggers.deciding(dist, kDecidingPositions);

@@ -161,7 +161,7 @@ TEST(TokenMoves, ParticlesThatHaveTheLawKeepIt) {
   constexpr std::size_t kParticles = 20000;
   ThreadPool pool(2);
   const Target target = toy().target();
-  TokenParticles particles({toy().model(), toy().dist(), target, nullptr}, kParticles, pool);
+  TokenParticles particles({toy().model(), toy().dist(), target}, kParticles, pool);
   // Independent draws from the law: of many samples of the prior, those at or above the level.
   particles.sample(8 * kParticles, 11);
   std::vector<double> found(particles.size());
