@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t kCloudSample = 4096;  // calibration activations that distances and the screen look at
 
+constexpr double kStuck = 0.8;
+
 // The prior's parts, fitted to the activations.
 struct Fit {
   Whitening whitening;
@@ -96,12 +98,13 @@ void add_distances(Estimate& e, const Fit& fit, std::vector<double> particles) {
 }
 
 void add_chain_warnings(Estimate& e, const SplittingRun& run, const GaAmlsConfig& config) {
-  double worst = 1.0;
-  for (const Level& level : run.levels)
-    if (level.moves.proposed > 0) worst = std::min(worst, level.moves.acceptance());
-  if (worst < 0.01)
+  double stuck = 0.0;  // the most that a level's particles remember of where they began it
+  for (const Level& level : run.levels) stuck = std::max(stuck, level.moves.parent_correlation);
+  if (stuck > kStuck)
     e.warnings.push_back(
-        fmt::format("a level accepted only {:.2g} of its moves: its particles hardly moved", worst));
+        fmt::format("particles hardly moved within a level (correlation {:.2f} with where they began it): "
+                    "more moves would help",
+                    stuck));
   if (run.end == SplittingEnd::kReached && run.levels.back().ancestors * 100 < config.n_particles)
     e.warnings.push_back(
         fmt::format("the final particles descend from {} of the first {}: more particles or replicas "

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "compute/normals.h"
@@ -7,14 +8,16 @@ namespace deeptail {
 
 namespace {
 
-// In (0, 1].
-double open_uniform(std::uint64_t word) { return (static_cast<double>(word >> 11) + 1.0) * 0x1p-53; }
-
-// A sum of `count` unit exponentials, from slots [first, first + count) of one index.
-double exponentials(RngKey key, std::uint64_t index, std::uint32_t first, std::uint32_t count) {
+// A sum of `count` unit exponentials for one dimension, from 32-bit words: minus the log of a product of
+// uniforms.
+double exponentials(RngKey key, std::uint64_t index, std::size_t dimension, std::uint32_t count) {
+  const auto blocks = (count + 3) / 4;  // four words each
   double product = 1.0, sum = 0.0;
-  for (std::uint32_t slot = first; slot < first + count; ++slot) {
-    product *= open_uniform(uniform64(key, index, slot));
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    const auto words = uniform64_pair(key, index, static_cast<std::uint32_t>(dimension) * blocks + block);
+    for (std::uint32_t i = 0; i < std::min(4u, count - 4 * block); ++i)
+      product *=
+          (static_cast<double>(static_cast<std::uint32_t>(words[i / 2] >> (32 * (i % 2)))) + 0.5) * 0x1p-32;
     if (product < 1e-200) sum -= std::log(product), product = 1.0;
   }
   return sum - std::log(product);
@@ -54,8 +57,7 @@ void ProductPrior::sample(std::uint64_t seed, std::uint64_t first, std::size_t n
     fill_normals({seed, Stream::kPriorSquares}, first + i, dim_, squares.data());
     for (std::size_t j = 0; j < dim_; ++j) {
       const double chi2 = static_cast<double>(squares[j]) * squares[j] +
-                          2.0 * exponentials({seed, Stream::kPriorExponentials}, first + i,
-                                             static_cast<std::uint32_t>(j) * exponents, exponents);
+                          2.0 * exponentials({seed, Stream::kPriorExponentials}, first + i, j, exponents);
       row[j] = static_cast<float>(scale_ * row[j] / std::sqrt(chi2 / nu_));
     }
   }
@@ -91,9 +93,8 @@ void ProductPrior::sample_mixing(std::uint64_t seed, std::uint64_t index, const 
   const auto shape = static_cast<std::uint32_t>((nu_ + 1) / 2);
   const double inverse = 1.0 / (scale_ * scale_);
   for (std::size_t j = 0; j < dim_; ++j)
-    w[j] = static_cast<float>(
-        exponentials({seed, Stream::kMixing}, index, static_cast<std::uint32_t>(j) * shape, shape) * 2.0 /
-        (nu_ + inverse * u[j] * u[j]));
+    w[j] = static_cast<float>(exponentials({seed, Stream::kMixing}, index, j, shape) * 2.0 /
+                              (nu_ + inverse * u[j] * u[j]));
 }
 
 }  // namespace deeptail

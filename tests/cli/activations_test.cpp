@@ -64,7 +64,8 @@ TEST_F(ActivationsCommand, BadInput) {
   refused("estimate --activations " + w() + " --unembed " + w() + " --target 69 --method qld",
           "expected one tensor");
   refused("activations capture --model dt-1l --dist hex --count 0 --out " + path("b.npy"), "--count");
-  refused("activations capture --model dt-1l --dist hex --count 10 --out " + path("no/b.npy"), "no/b.npy");
+  refused("activations capture --model dt-1l --dist hex --count 10 --quiet --out " + path("no/b.npy"),
+          "no/b.npy");
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace {
 class EstimateCommand : public CliTest {
  protected:
   // A target may hold quotes and spaces: it goes through the shell in single quotes.
-  static std::string estimate(const std::string& target, const std::string& rest = "--budget 500") {
+  static std::string estimate(const std::string& target,
+                              const std::string& rest = "--method mc --budget 500") {
     return "estimate --model dt-1l --dist hex --target '" + target + "' " + rest;
   }
   nlohmann::json target_of(const std::string& target) const { return json(estimate(target)).at("target"); }

@@ -17,7 +17,7 @@ TEST(Kernels, LeaveTheRestrictedPriorAsItIs) {
   for (const PriorKind kind : {PriorKind::kGaussian, PriorKind::kStudentT, PriorKind::kStudentTMatched})
     for (const KernelKind kernel :
          {KernelKind::kRwmh, KernelKind::kMala, KernelKind::kMapla, KernelKind::kPcn}) {
-      const std::size_t dim = 3, n = 20000;
+      const std::size_t dim = 3, n = 10000;
       const ProductPrior prior(kind, dim);
       // Score: the first coordinate, and the level its upper tenth.
       ClosedFormProblem problem{.shape = EventShape::kMax, .prior = kind, .dim = dim, .n_margins = 1};
