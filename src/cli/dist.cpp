@@ -27,7 +27,7 @@ double entropy_of(const Distribution& dist) {
 }
 
 void list_distributions() {
-  const auto files = list_distributions();
+  const auto files = deeptail::list_distributions();
   if (files.empty()) {
     fmt::print(
         "no distributions found in ./distributions, beside the program, or in "

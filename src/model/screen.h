@@ -70,10 +70,7 @@ class ScreenedRows {
 
  private:
   const Screen::Tables& t_;
-<<<<<<< HEAD
-=======
   double chain_error_;              // gamma(d + 1)
->>>>>>> h3
   double error_factor_;             // of logit_error
   AlignedVector<float> z_;          // [d]
   AlignedVector<std::int8_t> p_;    // [capacity, columns.k()]

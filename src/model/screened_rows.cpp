@@ -14,21 +14,11 @@ constexpr double kUnderflow = 0x1p-100;  // far above what sums of denormals can
 // The gamma of a chain of n multiply-adds: twice the roundings where this CPU does not fuse them.
 double chain_error(std::size_t n) {
   // x y - fl(x y): what a fused chain leaves and an unfused one loses.
-<<<<<<< HEAD
-  static const bool fused = [] {
-    const float x = 1.0f + 0x1p-12f, a[2] = {1.0f, x};
-    const std::vector<float> w = {-(x * x), x};
-    float out = 0.0f;
-    gemm(1, {a, 2}, PackedMatrix(w, 2, 1), {&out, 1});
-    return out != 0.0f;
-  }();
-=======
   const float x = 1.0f + 0x1p-12f, a[2] = {1.0f, x};
   const std::vector<float> w = {-(x * x), x};
   float out = 0.0f;
   gemm(1, {a, 2}, PackedMatrix(w, 2, 1), {&out, 1});
   const bool fused = out != 0.0f;
->>>>>>> h3
   const double roundings = static_cast<double>(fused ? n : 2 * n) * kUnit;
   return roundings / (1.0 - roundings);
 }
@@ -44,14 +34,9 @@ struct Squares {
 
 ScreenedRows::ScreenedRows(const Screen::Tables& tables, std::size_t capacity)
     : t_(tables),
-<<<<<<< HEAD
-      // row_dots: sixteen chains of d / 16, four additions, then the bias; and the exact chain.
-      error_factor_((chain_error(tables.d + 1) + chain_error(tables.d / kPanel + 6)) * kBoundSlack),
-=======
       chain_error_(chain_error(tables.d + 1)),
       // row_dots: sixteen chains of d / 16, four additions, then the bias; and the exact chain.
       error_factor_((chain_error_ + chain_error(tables.d / kPanel + 6)) * kBoundSlack),
->>>>>>> h3
       z_(tables.d),
       p_(capacity * tables.columns.k(), 0),
       bounds_(capacity),
@@ -91,11 +76,7 @@ void ScreenedRows::prepare(std::size_t n, ConstRows normed, std::span<const doub
       eta_squares.add(k, static_cast<double>(z_[k]) - tau * p[k]);
     }
     const double eta = eta_squares.norm(), reach = std::hypot(eta, t_.beta * z) * kBoundSlack;
-<<<<<<< HEAD
-    const double exact = chain_error(d + 1) * (x_norm * largest.w + largest.b);
-=======
     const double exact = chain_error_ * (x_norm * largest.w + largest.b);
->>>>>>> h3
     // Seven roundings: float(dot), step, scale, two products, two sums; |sigma tau q.p| <= largest.q (z +
     // eta).
     const double kappa = kUnit * largest.w * centred + exact +

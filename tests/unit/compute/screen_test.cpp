@@ -1,10 +1,7 @@
 // The screening kernel against its scalar statement: the same bits, at thresholds that the bounds meet
 // exactly.
-<<<<<<< HEAD
-=======
 #include <hwy/targets.h>
 
->>>>>>> h3
 #include "compute/reference.h"
 #include "unit/compute/kernel_checks.h"
 
@@ -69,9 +66,6 @@ TEST_P(Screening, EqualsTheScalarStatement) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Screening,
                          ::testing::Values(ScreenCase{1, 8, 1}, ScreenCase{6, 16, 48}, ScreenCase{13, 33, 31},
-<<<<<<< HEAD
-                                           ScreenCase{103, 128, 100}, ScreenCase{7, 512, 33}));
-=======
                                            ScreenCase{103, 16, 40}, ScreenCase{9, 128, 100},
                                            ScreenCase{7, 512, 33}));
 
@@ -91,7 +85,6 @@ TEST(ScreenPanels, EveryTargetAgrees) {
   }
   hwy::SetSupportedTargetsForTest(0);
 }
->>>>>>> h3
 
 TEST(ScreenPanels, NaNIsNeverRuledOut) {
   ScreenColumns w = random_columns(8, 20);
