@@ -152,7 +152,8 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
 // Splitting on the token sequences themselves (docs/tokensplit.md). A pilot finds levels and moves;
 // independent replicas on these, with random numbers of their own, give the estimate: their mean is unbiased.
 struct TokensplitConfig {
-  double budget = 1e5;  // forward-pass equivalents: flops over those of a plain pass over all positions
+  double budget = 0.0;  // forward-pass equivalents: flops over those of a plain pass over all positions;
+                        // 0: tokensplit_budget()
   std::size_t replicas = 8;
   double rel_error = 0.0;  // wanted relative standard error; less work when the pilot says less will do
   std::uint64_t seed = 1;
@@ -165,6 +166,9 @@ struct TokensplitConfig {
   std::size_t moves = 0;       // most per level; 0: from the budget
   void validate() const;
 };
+// The default budget: what 1.9 million re-scored proposals cost, and at most 4e5 (1e5 for dt-1l, 4e5 for
+// dt-4l).
+double tokensplit_budget(const ModelConfig& config, const Distribution& dist);
 // keep_going is told forward-pass equivalents.
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
                     const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going = {});

@@ -67,8 +67,9 @@ TokensplitConfig tokensplit_config(const EstimateOptions& o) {
 
 EstimateOutcome run_tokensplit(const EstimateOptions& o, ThreadPool& pool) {
   check_has_model(o);
-  const TokensplitConfig config = tokensplit_config(o);
+  TokensplitConfig config = tokensplit_config(o);
   Subject subject = load_subject(o.model, o.dist);
+  if (config.budget == 0.0) config.budget = tokensplit_budget(subject.model.config(), subject.dist);
   const Target target = parse_target(o.target, subject.model.head(), subject.tokenizer);
   ProgressMeter meter(
       stderr, progress_style(stderr, o.quiet || o.json),

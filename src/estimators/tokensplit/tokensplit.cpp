@@ -252,9 +252,22 @@ void TokensplitConfig::validate() const {
   if (!(rel_error >= 0.0)) throw InputError("relative error {}: expected a positive number", rel_error);
 }
 
+double tokensplit_budget(const ModelConfig& config, const Distribution& dist) {
+  constexpr double kRescored = 1.9e6, kMost = 4e5;
+  const std::vector<std::size_t> free = free_positions(dist);
+  double flops = 0.0;
+  for (const std::size_t i : free)
+    flops += rescoring_flops(config, dist.length(), i) / static_cast<double>(free.size());
+  // A margin test looks at a third of the vocabulary or so.
+  flops += 2.0 * static_cast<double>(config.d_model * config.d_vocab) / 3.0;
+  return std::min(kMost, kRescored * flops / forward_flops(config, dist.length()));
+}
+
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
-                    const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going) {
-  config.validate();
+                    const TokensplitConfig& wanted, ThreadPool& pool, const KeepGoing& keep_going) {
+  wanted.validate();
+  TokensplitConfig config = wanted;
+  if (config.budget == 0.0) config.budget = tokensplit_budget(model.config(), dist);
   const auto start = std::chrono::steady_clock::now();
   const double unit = forward_flops(model.config(), dist.length());
   const auto table = first_layer_table(model, dist, pool);

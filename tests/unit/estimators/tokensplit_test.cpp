@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "deeptail/estimators.h"
+#include "sizes.h"
 #include "unit/estimators/counting_model.h"
 
 namespace deeptail {
@@ -29,28 +30,29 @@ TEST(CountingModel, SaysTheTargetExactlyWhenTheSumReachesTheThreshold) {
 }
 
 TEST(Tokensplit, MeanOverSeedsIsTheExactProbability) {
-  // A rare sum, 1e-9. Mean of p / truth over 16 seeds within 4 standard errors: false alarm below 1e-3 (t
-  // with 23 degrees).
-  const CountingModel toy(24, kRareValues, 37);
+  // 1.2e-7. Mean of p / truth over 8 seeds within 5 standard errors: false alarm 2e-3 (t with 7 degrees). The
+  // statistical tests ask more, at 1e-9 and 1e-12.
+  const CountingModel toy(24, kRareValues, 33);
   ThreadPool pool(2);
   double sum = 0.0, squares = 0.0;
   int covered = 0;
-  constexpr int kSeeds = 16;
+  constexpr int kSeeds = sized(8, 2);
   for (int seed = 1; seed <= kSeeds; ++seed) {
     const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(),
-                                  {.budget = 20000, .seed = static_cast<std::uint64_t>(seed)}, pool);
+                                  {.budget = 15000, .seed = static_cast<std::uint64_t>(seed)}, pool);
     const double ratio = std::exp(e.log_p) / toy.truth();
     sum += ratio;
     squares += ratio * ratio;
     covered += e.log_low <= std::log(toy.truth()) && std::log(toy.truth()) <= e.log_high;
+    EXPECT_EQ(e.status, Status::kOk);
     EXPECT_EQ(e.guarantee, Guarantee::kUnbiased);
     EXPECT_EQ(e.replica_log_p.size(), 8u);
   }
+  if (kSeeds < 8) return;
   const double mean = sum / kSeeds, error = std::sqrt((squares / kSeeds - mean * mean) / (kSeeds - 1));
-  EXPECT_LT(toy.truth(), 1e-8);
-  EXPECT_LT(std::abs(mean - 1.0), 4 * error) << "mean " << mean << " standard error " << error;
-  EXPECT_LT(error, 0.2);
-  EXPECT_GE(covered, 12);  // of 16 at 95%: fewer than 12 happens once in 1000
+  EXPECT_LT(std::abs(mean - 1.0), 5 * error) << "mean " << mean << " standard error " << error;
+  EXPECT_LT(error, 0.25);
+  EXPECT_GE(covered, 6);  // of 8 at 95%: fewer than 6 happens once in 170
 }
 
 TEST(Tokensplit, IsTheSameForAnyNumberOfThreads) {
@@ -85,7 +87,7 @@ TEST(Tokensplit, TriggersSayTheTargetAndCostIsCounted) {
   const CountingModel toy(12, kRareValues, 20);
   ThreadPool pool(2);
   const Estimate e =
-      tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 40000, .max_triggers = 5}, pool);
+      tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 1e5, .max_triggers = 5}, pool);
   ASSERT_EQ(e.triggers.size(), 5u);
   for (const Trigger& t : e.triggers) {
     int total = 0;
@@ -96,7 +98,7 @@ TEST(Tokensplit, TriggersSayTheTargetAndCostIsCounted) {
   EXPECT_FALSE(e.positions.empty());
   EXPECT_GT(e.cost.score_evals, 0u);
   EXPECT_GT(e.cost.forward, 0u);
-  EXPECT_LT(e.cost.forward_equivalents, 1.2 * 40000);
+  EXPECT_LT(e.cost.forward_equivalents, 1.1 * 1e5);
   EXPECT_NEAR(e.log_certain_low, e.log_p + std::log(0.05), 1e-12);
 }
 

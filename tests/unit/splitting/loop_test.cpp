@@ -1,6 +1,7 @@
 // The level loop on a line, where every probability is known.
 #include <gtest/gtest.h>
 
+#include "sizes.h"
 #include "unit/splitting/line.h"
 
 namespace deeptail {
@@ -15,7 +16,7 @@ TEST(Splitting, FrozenLevelsAreUnbiasedEvenWithFewMoves) {
   SplittingConfig config{.n_particles = 100, .threshold = 4.0, .levels = {1.0, 1.8, 2.5, 3.1, 3.6, 4.0}};
   for (const std::size_t moves : {std::size_t{1}, std::size_t{10}}) {
     double sum = 0.0, squares = 0.0;
-    constexpr int kSeeds = 400;
+    constexpr int kSeeds = sized(400, 20);
     for (int seed = 1; seed <= kSeeds; ++seed) {
       LineParticles particles{.n_moves = moves};
       const double ratio =
@@ -24,6 +25,7 @@ TEST(Splitting, FrozenLevelsAreUnbiasedEvenWithFewMoves) {
       sum += ratio;
       squares += ratio * ratio;
     }
+    if (kSeeds < 400) continue;
     const double mean = sum / kSeeds, error = std::sqrt((squares / kSeeds - mean * mean) / kSeeds);
     EXPECT_LT(std::abs(mean - 1.0), 4 * error) << moves << " moves, standard error " << error;
     EXPECT_LT(error, 0.2);
@@ -47,7 +49,7 @@ TEST(Splitting, VarianceEstimatesMatchTheSpreadOverSeeds) {
   const SplittingConfig config{
       .n_particles = 200, .threshold = 4.0, .levels = {1.0, 1.8, 2.5, 3.1, 3.6, 4.0}};
   double sum = 0.0, squares = 0.0, genealogy = 0.0, by_level = 0.0;
-  constexpr int kSeeds = 300;
+  constexpr int kSeeds = sized(300, 10);
   for (int seed = 1; seed <= kSeeds; ++seed) {
     LineParticles particles{.n_moves = 10};
     const SplittingRun run = run_splitting(particles, config, static_cast<std::uint64_t>(seed));
@@ -57,6 +59,7 @@ TEST(Splitting, VarianceEstimatesMatchTheSpreadOverSeeds) {
     genealogy += run.genealogy_variance / kSeeds;
     by_level += run.level_variance / kSeeds;
   }
+  if (kSeeds < 300) return;
   const double mean = sum / kSeeds, variance = squares / kSeeds - mean * mean;
   // A sample variance of 300 has a relative error near 10%; resampling is systematic, which the genealogy
   // does not credit: allow a factor of 2.
