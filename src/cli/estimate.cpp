@@ -23,8 +23,8 @@ std::string target_text(const Estimate& e, const std::optional<NamedTokenizer>& 
 }
 
 void print_estimate(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
-  fmt::print("Pr[{} on {} says {}], {}, {} inputs\n", e.provenance.model, e.provenance.dist,
-             target_text(e, tokenizer), e.method, e.cost.forward);
+  fmt::print("Pr[{} on {} says {}], {}, {} forward passes' work\n", e.provenance.model, e.provenance.dist,
+             target_text(e, tokenizer), e.method, short_count(e.cost.forward_equivalents));
   const double low = std::exp(e.log_low), high = std::exp(e.log_high);
   if (e.status == Status::kNotReachedUpperBound)
     fmt::print("p < {:.3g} ({:.0f}% confidence): the event was never seen\n", high, 100.0 * e.confidence);
@@ -39,9 +39,13 @@ void print_estimate(const Estimate& e, const std::optional<NamedTokenizer>& toke
     fmt::print("{}\n", fmt::join(figures, "  "));
   }
   for (const std::string& warning : e.warnings) fmt::print("warning: {}\n", warning);
+  if (!e.triggers.empty()) fmt::print("inputs that say it:\n");
   for (const Trigger& t : e.triggers)
-    fmt::print("input {}: {}\n", t.sample,
-               tokenizer ? printable(t.text, 400) : fmt::format("{}", fmt::join(t.tokens, " ")));
+    fmt::print("  {}\n", tokenizer ? printable(t.text, 400) : fmt::format("{}", fmt::join(t.tokens, " ")));
+  if (!e.positions.empty()) fmt::print("what they share:\n");
+  for (const DecidingPosition& p : e.positions)
+    fmt::print("  position {} is {} in {:.0f}% (of all inputs {:.2g}%)\n", p.position,
+               shown(tokenizer, p.token), 100.0 * p.share, 100.0 * p.prior);
 }
 
 void check_has_model(const EstimateOptions& o) {
@@ -120,6 +124,8 @@ void run(const EstimateOptions& o) {
     fmt::print("{}\n", to_json(estimate));
   else
     print_estimate(estimate, tokenizer);
+  if (estimate.status == Status::kBudgetSpent && !interrupted())
+    throw Stopped(kBudgetSpent, "the budget was spent before the event was reached; try a larger --budget");
   if (interrupted())
     throw Stopped(kInterrupted, "interrupted; the estimate above uses the inputs seen until then");
 }

@@ -6,17 +6,14 @@
 #include <utility>
 
 #include "deeptail/activations.h"
-#include "estimators/tokensplit/pilot.h"
+#include "estimators/tokensplit/plan.h"
 #include "estimators/tokensplit/triggers.h"
 
 namespace deeptail {
 
 namespace {
 
-constexpr std::uint64_t kPilotPart = 0, kScreenPart = 1, kFirstReplicaPart = 2;
-constexpr double kPilotShare = 0.2, kFirstDrawShare = 0.15;  // of the budget, at most
-constexpr std::size_t kFewestParticles = 32, kMostParticles = 8192, kMostFirstDraw = 16384, kMostMoves = 1024,
-                      kFewestFirstDraw = 256, kFewestCutMoves = 4;
+constexpr std::uint64_t kPilotPart = 0, kScreenPart = 1, kReplicaParts = 2, kSecondWaveParts = 1 << 16;
 constexpr std::size_t kDecidingPositions = 4, kScreenSamples = 1024;
 
 // A replica: every level moves as the pilot settled.
@@ -39,7 +36,8 @@ class Meter {
  public:
   Meter(double flops_per_forward, const KeepGoing& keep_going)
       : unit_(flops_per_forward), keep_going_(keep_going) {}
-  // done_before: work of finished parts; returns false when the user wants to stop.
+  // The pilot's work so far, then the work of finished levels of the replicas. False when the user wants to
+  // stop.
   bool tell(double flops) {
     const std::lock_guard lock(mutex_);
     most_ = std::max(most_, flops / unit_);
@@ -61,75 +59,6 @@ class Meter {
   const KeepGoing& keep_going_;
 };
 
-struct Sizes {
-  std::size_t first_draw;
-  std::vector<std::size_t> at_level;  // particles that move at each level
-};
-
-std::size_t first_draw_of(const TokensplitConfig& c) {
-  if (c.first_draw > 0) return c.first_draw;
-  const auto from_budget =
-      static_cast<std::size_t>(kFirstDrawShare * c.budget / static_cast<double>(c.replicas + 1));
-  return std::clamp(from_budget, kFewestFirstDraw, kMostFirstDraw);
-}
-
-PilotConfig pilot_config(const TokensplitConfig& c, double unit) {
-  const auto n = std::clamp(static_cast<std::size_t>(c.budget / 2000.0), std::size_t{64}, std::size_t{256});
-  return {.n_particles = n,
-          .initial_particles = std::max(first_draw_of(c), n),
-          .survive_fraction = c.survive_fraction,
-          .forgotten = c.forgotten,
-          .max_moves = c.moves > 0 ? c.moves : kMostMoves,
-          .flops = kPilotShare * c.budget * unit};
-}
-
-// Relative sizes of the population, the last level's being 1. Early levels hold more: moves are cheap there,
-// and a mode that is rare early can only come from a particle that is in it.
-std::vector<double> shape_of(std::size_t n_levels, double taper) {
-  std::vector<double> shape(n_levels, 1.0);
-  for (std::size_t k = 0; k + 2 < n_levels; ++k)
-    shape[k] = std::pow(taper, 1.0 - static_cast<double>(k) / static_cast<double>(n_levels - 2));
-  return shape;
-}
-
-// The budget does not even pay for the fewest particles: fewer moves.
-void cut_moves(Plan& plan, double share) {
-  for (MoveSettings& settings : plan.settings)
-    if (settings.n_moves > 0)
-      settings.n_moves = std::max<std::size_t>(
-          kFewestMoves, static_cast<std::size_t>(share * static_cast<double>(settings.n_moves)));
-  plan.warnings.push_back(
-      "the budget is small: fewer moves than the pilot asked for, so the replicas will spread");
-}
-
-// Particles that what is left of the budget pays for.
-Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
-  const std::size_t n_levels = pilot.plan.levels.size(), first_draw = first_draw_of(c);
-  const std::vector<double> shape = shape_of(n_levels, c.taper);
-  double per_particle = 0.0;  // of the last level, with those that it stands for; exact scores end each level
-  for (std::size_t k = 0; k + 1 < n_levels; ++k)
-    per_particle += shape[k] * (pilot.plan.flops_per_particle[k] / unit + 1.0);
-  double left = (c.budget - pilot.work.flops / unit) / static_cast<double>(c.replicas) -
-                static_cast<double>(first_draw);
-  if (c.rel_error > 0.0) {
-    // The pilot's relative variance times its particles is what one particle has.
-    const double one = std::max(pilot.run.genealogy_variance, pilot.run.level_variance) *
-                       static_cast<double>(pilot_config(c, unit).n_particles);
-    left = std::min(left,
-                    2.0 * one / (c.rel_error * c.rel_error * static_cast<double>(c.replicas)) * per_particle);
-  }
-  const double fewest = static_cast<double>(kFewestParticles) * per_particle;
-  if (c.particles == 0 && left < fewest) cut_moves(pilot.plan, left / fewest);
-  const double n = c.particles > 0 ? static_cast<double>(c.particles)
-                                   : std::clamp(per_particle > 0.0 ? left / per_particle : 0.0,
-                                                static_cast<double>(kFewestParticles),
-                                                static_cast<double>(kMostParticles));
-  Sizes sizes{first_draw, {}};
-  for (const double s : shape) sizes.at_level.push_back(static_cast<std::size_t>(std::lround(s * n)));
-  sizes.first_draw = std::max(first_draw, sizes.at_level.front());
-  return sizes;
-}
-
 struct Replicas {
   std::vector<SplittingRun> runs;
   TokenWork work = {};
@@ -137,7 +66,7 @@ struct Replicas {
 };
 
 Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& config, const Plan& plan,
-                      Sizes sizes, ThreadPool& pool, Meter& meter) {
+                      const Sizes& sizes, std::uint64_t first_part, ThreadPool& pool, Meter& meter) {
   Replicas all{.runs = std::vector<SplittingRun>(config.replicas)};
   std::vector<TokenWork> work(config.replicas);
   std::vector<TriggerPool> triggers(config.replicas);
@@ -158,8 +87,7 @@ Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& confi
                                     .initial_particles = sizes.first_draw,
                                     .sizes = sizes.at_level,
                                     .levels = plan.levels};
-    all.runs[r] =
-        run_splitting(particles, splitting, derived_seed(config.seed, kFirstReplicaPart + r), observe);
+    all.runs[r] = run_splitting(particles, splitting, derived_seed(config.seed, first_part + r), observe);
     work[r] = particles.work();
   });
   for (std::size_t r = 0; r < config.replicas; ++r) {
@@ -209,7 +137,16 @@ void fill_not_reached(Estimate& e, const PilotResult& pilot) {
                   name_of(pilot.run.end), pilot.run.levels.empty() ? 0.0 : pilot.run.levels.back().level));
 }
 
-void fill_from_replicas(Estimate& e, const Replicas& all) {
+void fill_from_replicas(Estimate& e, Replicas& all) {
+  const std::size_t asked = all.runs.size();
+  std::erase_if(all.runs, [](const SplittingRun& run) { return run.end == SplittingEnd::kStopped; });
+  if (all.runs.size() < asked)
+    e.warnings.push_back(fmt::format("stopped: {} of {} replicas were finished", all.runs.size(), asked));
+  if (all.runs.size() < 2) {
+    e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
+    e.status = Status::kBudgetSpent;
+    return;
+  }
   const ReplicaSummary s = combine_replicas(all.runs, e.confidence);
   e.log_p = s.log_p;
   e.log_low = s.log_low;
@@ -244,23 +181,12 @@ Screen screen_for(const Transformer& model, const Distribution& dist, std::uint6
 }  // namespace
 
 void TokensplitConfig::validate() const {
-  if (!(budget >= 1000.0))
+  if (budget != 0.0 && !(budget >= 1000.0))
     throw InputError("budget {}: tokensplit needs at least 1000 forward passes", budget);
   if (replicas < 2)
     throw InputError("{} replicas: expected at least 2, since the interval comes from their spread",
                      replicas);
   if (!(rel_error >= 0.0)) throw InputError("relative error {}: expected a positive number", rel_error);
-}
-
-double tokensplit_budget(const ModelConfig& config, const Distribution& dist) {
-  constexpr double kRescored = 1.9e6, kMost = 4e5;
-  const std::vector<std::size_t> free = free_positions(dist);
-  double flops = 0.0;
-  for (const std::size_t i : free)
-    flops += rescoring_flops(config, dist.length(), i) / static_cast<double>(free.size());
-  // A margin test looks at a third of the vocabulary or so.
-  flops += 2.0 * static_cast<double>(config.d_model * config.d_vocab) / 3.0;
-  return std::min(kMost, kRescored * flops / forward_flops(config, dist.length()));
 }
 
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
@@ -284,10 +210,19 @@ Estimate tokensplit(const Transformer& model, const Distribution& dist, const Ta
   if (pilot.run.end != SplittingEnd::kReached) {
     fill_not_reached(e, pilot);
   } else {
-    const Replicas all =
-        run_replicas(problem, config, pilot.plan, sizes_of(config, pilot, unit), pool, meter);
+    const Sizes sizes = sizes_of(config, pilot, unit);
+    Replicas all = run_replicas(problem, config, pilot.plan, sizes, kReplicaParts, pool, meter);
     work += all.work;
     e.warnings = pilot.plan.warnings;
+    const double doubled = sizes.doubled().flops * static_cast<double>(config.replicas);
+    if (combine_replicas(all.runs).disagree && work.flops + doubled <= config.budget * unit) {
+      // Looking at the first replicas before drawing more costs the strict guarantee.
+      e.guarantee = Guarantee::kConsistent;
+      e.warnings.push_back(
+          "the replicas disagreed: a mode may be missing, so they were run again with twice the particles");
+      all = run_replicas(problem, config, pilot.plan, sizes.doubled(), kSecondWaveParts, pool, meter);
+      work += all.work;
+    }
     fill_from_replicas(e, all);
     e.triggers = all.triggers.best(config.max_triggers);
     e.positions = all.triggers.deciding(dist, kDecidingPositions);

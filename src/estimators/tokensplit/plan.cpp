@@ -1,0 +1,97 @@
+#include "estimators/tokensplit/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace deeptail {
+
+namespace {
+
+constexpr double kPilotShare = 0.2, kFirstDrawShare = 0.15;  // of the budget, at most
+constexpr std::size_t kFewestParticles = 32, kMostParticles = 8192;
+constexpr std::size_t kFewestFirstDraw = 256, kMostFirstDraw = 16384;
+constexpr std::size_t kFewestCutMoves = 4, kMostMoves = 1024;
+
+std::size_t first_draw_of(const TokensplitConfig& c) {
+  if (c.first_draw > 0) return c.first_draw;
+  const double share = kFirstDrawShare * c.budget / static_cast<double>(c.replicas + 1);
+  return std::clamp(static_cast<std::size_t>(share), kFewestFirstDraw, kMostFirstDraw);
+}
+
+// Relative sizes of the population, the last level's being 1. Early levels hold more: moves are cheap there,
+// and a mode that is rare early can only come from a particle that is in it.
+std::vector<double> shape_of(std::size_t n_levels, double taper) {
+  std::vector<double> shape(n_levels, 1.0);
+  for (std::size_t k = 0; k + 2 < n_levels; ++k)
+    shape[k] = std::pow(taper, 1.0 - static_cast<double>(k) / static_cast<double>(n_levels - 2));
+  return shape;
+}
+
+void cut_moves(Plan& plan, double share) {
+  for (MoveSettings& settings : plan.settings) {
+    const auto cut = static_cast<std::size_t>(share * static_cast<double>(settings.n_moves));
+    settings.n_moves = std::min(settings.n_moves, std::max(kFewestCutMoves, cut));
+  }
+  plan.warnings.push_back(
+      "the budget is small: fewer moves than the pilot asked for, so the replicas will spread");
+}
+
+// Particles at the last level for the wanted relative error. The pilot's relative variance times its
+// particles is what one particle has; twice that, since the pilot knows it badly.
+double particles_for(double rel_error, const TokensplitConfig& c, const PilotResult& pilot, double unit) {
+  const double variance = std::max(pilot.run.genealogy_variance, pilot.run.level_variance);
+  const double one = variance * static_cast<double>(pilot_config(c, unit).n_particles);
+  return 2.0 * one / (rel_error * rel_error * static_cast<double>(c.replicas));
+}
+
+}  // namespace
+
+double tokensplit_budget(const ModelConfig& config, const Distribution& dist) {
+  constexpr double kRescored = 1.9e6, kMost = 4e5;
+  const std::vector<std::size_t> free = free_positions(dist);
+  double flops = 2.0 * static_cast<double>(config.d_model * config.d_vocab) / 3.0;  // a margin test, or so
+  for (const std::size_t i : free)
+    flops += rescoring_flops(config, dist.length(), i) / static_cast<double>(free.size());
+  return std::clamp(kRescored * flops / forward_flops(config, dist.length()), 2e4, kMost);
+}
+
+PilotConfig pilot_config(const TokensplitConfig& c, double unit) {
+  const auto n = std::clamp(static_cast<std::size_t>(c.budget / 2000.0), std::size_t{64}, std::size_t{256});
+  return {.n_particles = n,
+          .initial_particles = std::max(first_draw_of(c), n),
+          .survive_fraction = c.survive_fraction,
+          .forgotten = c.forgotten,
+          .max_moves = c.moves > 0 ? c.moves : kMostMoves,
+          .flops = kPilotShare * c.budget * unit};
+}
+
+Sizes Sizes::doubled() const {
+  Sizes twice{.first_draw = 2 * first_draw, .flops = 2.0 * flops};
+  for (const std::size_t n : at_level) twice.at_level.push_back(2 * n);
+  return twice;
+}
+
+Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
+  const std::size_t n_levels = pilot.plan.levels.size(), first_draw = first_draw_of(c);
+  const std::vector<double> shape = shape_of(n_levels, c.taper);
+  double per_particle = 0.0;  // of the last level, with those that it stands for; exact scores end each level
+  for (std::size_t k = 0; k + 1 < n_levels; ++k)
+    per_particle += shape[k] * (pilot.plan.flops_per_particle[k] / unit + 1.0);
+  const double left = (c.budget - pilot.work.flops / unit) / static_cast<double>(c.replicas) -
+                      static_cast<double>(first_draw);
+  double n = static_cast<double>(c.particles);
+  if (c.particles == 0) {
+    const double fewest = static_cast<double>(kFewestParticles);
+    if (left < fewest * per_particle) cut_moves(pilot.plan, left / (fewest * per_particle));
+    n = per_particle > 0.0 ? left / per_particle : fewest;
+    if (c.rel_error > 0.0) n = std::min(n, particles_for(c.rel_error, c, pilot, unit));
+    n = std::clamp(n, fewest, static_cast<double>(kMostParticles));
+  }
+  Sizes sizes;
+  for (const double s : shape) sizes.at_level.push_back(static_cast<std::size_t>(std::lround(s * n)));
+  sizes.first_draw = std::max(first_draw, sizes.at_level.front());
+  sizes.flops = unit * (static_cast<double>(sizes.first_draw) + n * per_particle);
+  return sizes;
+}
+
+}  // namespace deeptail

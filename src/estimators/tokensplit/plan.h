@@ -1,0 +1,22 @@
+// What a budget buys: the pilot's size, then the replicas' sizes.
+#pragma once
+
+#include "estimators/tokensplit/pilot.h"
+
+namespace deeptail {
+
+PilotConfig pilot_config(const TokensplitConfig& config, double flops_per_forward);
+
+// Populations of one replica.
+struct Sizes {
+  std::size_t first_draw = 0;
+  std::vector<std::size_t> at_level = {};  // particles that move at each level
+  double flops = 0.0;                      // of one replica, about
+  Sizes doubled() const;
+};
+
+// Sizes that what the pilot left of the budget pays for. When it does not even pay for small populations, the
+// plan's moves are cut, with a warning.
+Sizes sizes_of(const TokensplitConfig& config, PilotResult& pilot, double flops_per_forward);
+
+}  // namespace deeptail
