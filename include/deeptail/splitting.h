@@ -127,6 +127,8 @@ class Genealogy {
 
 // log of the 95% upper bound of a probability after no success in n trials.
 double log_upper_after_none(std::size_t n);
+// What to add to log p for a one-sided 95% bound, given its relative variance.
+double log_margin_for(double relative_variance);
 
 // --- the loop ---
 
@@ -147,11 +149,16 @@ SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uin
   double level = -std::numeric_limits<double>::infinity();
   const auto finish = [&](SplittingEnd end) {
     run.end = end;
-    run.log_upper =
-        run.log_p + (end == SplittingEnd::kReached ? 0.0 : log_upper_after_none(particles.size()));
-    if (end != SplittingEnd::kReached) run.log_p = -std::numeric_limits<double>::infinity();
     run.genealogy_variance = std::max(genealogy.variance(), genealogy.independent_variance());
     run.level_variance = genealogy.level_variance();
+    run.log_upper = run.log_p;
+    if (end != SplittingEnd::kReached) {
+      run.log_upper =
+          std::min(0.0, run.log_p + log_margin_for(std::max(run.genealogy_variance, run.level_variance)));
+      // A stopped run has not looked: the event is at least as rare as the last level, no more.
+      if (end != SplittingEnd::kStopped) run.log_upper += log_upper_after_none(particles.size());
+      run.log_p = -std::numeric_limits<double>::infinity();
+    }
     return run;
   };
   for (std::size_t k = 0;; ++k) {

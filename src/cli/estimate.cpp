@@ -112,6 +112,8 @@ EstimateOutcome run_method(const EstimateOptions& o, ThreadPool& pool) {
 }
 
 void run(const EstimateOptions& o) {
+  if (o.device == "cuda") throw InputError("--device cuda: this build has no CUDA backend; use --device cpu");
+  if (o.device != "cpu") throw InputError("--device {}: expected cpu or cuda", printable(o.device));
   ThreadPool pool(o.threads);
   catch_interrupts();
   auto [estimate, tokenizer] = run_method(o, pool);
@@ -167,6 +169,7 @@ void add_estimate(CLI::App& app) {
   sub->add_option("--seed", o->seed, "Seed")->capture_default_str();
   sub->add_option("--taper", o->taper, "tokensplit: particles at the first level over those at the last");
   sub->add_option("--threads", o->threads, "Threads; 0: one per core")->capture_default_str();
+  sub->add_option("--device", o->device, "cpu, or cuda where it is built in")->capture_default_str();
   sub->add_flag("--json", o->json, "Machine-readable output");
   sub->add_flag("--quiet", o->quiet, "No progress");
   sub->callback([o] { run(*o); });

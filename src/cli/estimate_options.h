@@ -11,7 +11,7 @@ namespace deeptail::cli {
 
 // Flags of `deeptail estimate`; 0 and "" leave a setting to the method.
 struct EstimateOptions {
-  std::string model, dist, target, method = "tokensplit", budget;
+  std::string model, dist, target, method = "tokensplit", budget, device = "cpu";
   std::string activations, unembed, calibration = "2^16";
   std::string prior = "student_t", kernel = "mala", start = "calibration";
   std::uint64_t seed = 1;

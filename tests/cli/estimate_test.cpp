@@ -34,6 +34,40 @@ TEST_F(EstimateCommand, McKeepsTheContract) {
   EXPECT_TRUE(e.at("triggers").at(0).at("text").get<std::string>().starts_with("<|BOS|>"));
 }
 
+TEST_F(EstimateCommand, TokensplitIsTheDefaultAndKeepsTheContract) {
+  const auto e = json(estimate("49", "--budget 20000 --replicas 2 --seed 3"));
+  EXPECT_EQ(e.at("method"), "tokensplit");
+  EXPECT_EQ(e.at("guarantee"), "unbiased");
+  EXPECT_EQ(e.at("status"), "ok");
+  const double p = e.at("p").get<double>();
+  EXPECT_GT(p, 1e-9);  // the truth is 6.1e-6; a small budget only has to get near it
+  EXPECT_LT(p, 1e-3);
+  EXPECT_LE(e.at("ci95").at(0).get<double>(), p);
+  EXPECT_GE(e.at("ci95").at(1).get<double>(), p);
+  EXPECT_NEAR(e.at("certain_low").get<double>(), 0.05 * p, 1e-6 * p);
+  EXPECT_EQ(e.at("replicas").size(), 2u);
+  EXPECT_GT(e.at("levels").size(), 2u);
+  EXPECT_EQ(e.at("levels").back().at("level"), 0.0);
+  for (const char* key : {"forward", "backward", "score_evals", "flops", "seconds"})
+    EXPECT_TRUE(e.at("cost").contains(key));
+  ASSERT_FALSE(e.at("triggers").empty());
+  const auto tokens = e.at("triggers").at(0).at("tokens").get<std::vector<int>>();
+  std::string list;
+  for (const int t : tokens) list += (list.empty() ? "" : ",") + std::to_string(t);
+  EXPECT_EQ(json("model logits --model dt-1l --tokens " + list).at("argmax"), 49);  // triggers do trigger
+}
+
+TEST_F(EstimateCommand, TokensplitBudgetAndDevice) {
+  refused(estimate("49", "--budget 10"), "at least 1000 forward passes");
+  refused(estimate("49", "--replicas 1"), "expected at least 2");
+  refused(estimate("49", "--device cuda"), "no CUDA backend");
+  refused(estimate("49", "--device tpu"), "expected cpu or cuda");
+  // Token 1 is never said after hex strings within reach of so small a budget: exit code 4, with a bound.
+  const auto spent = run(estimate("1", "--budget 1000 --replicas 2 --json"));
+  EXPECT_EQ(spent.code, 4);
+  EXPECT_EQ(nlohmann::json::parse(spent.out).at("status"), "budget_spent");
+}
+
 TEST_F(EstimateCommand, NeverSeenHasAnUpperBound) {
   const auto e = json(estimate("3000"));
   EXPECT_EQ(e.at("p"), 0.0);

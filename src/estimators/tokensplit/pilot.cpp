@@ -14,6 +14,8 @@ constexpr std::size_t kSmallestBlock = 2;
 constexpr double kLeastWeight = 0.25;
 // The share of the pilot's flops that one level may take.
 constexpr double kLevelShare = 0.1;
+// It gives up after this many times its flops.
+constexpr double kPatience = 3.0;
 
 // Weights that make the slowest positions move, per flop: minimising sum_i 1 / (w_i a_i) at a fixed sum_i w_i
 // c_i gives w_i proportional to 1 / sqrt(a_i c_i), a the acceptance and c the cost of a change at i.
@@ -67,7 +69,7 @@ struct PilotParticles : TokenParticles {
         std::copy_n(moving_tokens(i).begin(), length(),
                     now.begin() + static_cast<std::ptrdiff_t>(i * length()));
       stats.parent_correlation = parent_correlation(begin, now, length(), free());
-      budget_spent = work().flops > 2.0 * config.flops;
+      budget_spent = work().flops > kPatience * config.flops;
       stopped = !keep_going(work()) || budget_spent;
       const bool enough = stats.parent_correlation <= config.forgotten && stats.moves >= kFewestMoves;
       const bool spent = work().flops - flops_before > kLevelShare * config.flops;

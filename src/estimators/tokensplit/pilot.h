@@ -11,7 +11,7 @@ struct PilotConfig {
   double forgotten = 0.1;  // parent correlation at which a level has moved enough
   std::size_t max_moves = 1024;
   double flops =
-      std::numeric_limits<double>::infinity();  // of the whole pilot, about; it stops at twice that
+      std::numeric_limits<double>::infinity();  // of the whole pilot, about; it gives up at thrice that
 };
 
 // What the replicas run on.

@@ -149,6 +149,9 @@ TEST(Splitting, AnObserverSeesEveryLevelAndCanStop) {
   const SplittingRun run = run_splitting(particles, adaptive(8.0), 1, count);
   EXPECT_EQ(run.end, SplittingEnd::kStopped);
   EXPECT_EQ(seen, 3u);
+  // Three levels of 30%: the bound is theirs, raised by the uncertainty of the product.
+  EXPECT_GT(run.log_upper, 3 * std::log(0.3));
+  EXPECT_LT(run.log_upper, 3 * std::log(0.3) + 0.8);
 }
 
 TEST(Splitting, RefusesSettingsThatMakeNoSense) {
