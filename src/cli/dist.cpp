@@ -26,8 +26,8 @@ double entropy_of(const Distribution& dist) {
   return sum;
 }
 
-void print_distributions() {
-  const auto files = list_distributions();
+void list_distributions() {
+  const auto files = deeptail::list_distributions();
   if (files.empty()) {
     fmt::print(
         "no distributions found in ./distributions, beside the program, or in "
@@ -121,7 +121,7 @@ void print_samples(const DistOptions& options) {
 void add_dist(CLI::App& app) {
   CLI::App* dist = app.add_subcommand("dist", "Input distributions: list, show, sample");
   dist->require_subcommand(1);
-  dist->add_subcommand("list", "Distributions found by name")->callback(print_distributions);
+  dist->add_subcommand("list", "Distributions found by name")->callback(list_distributions);
 
   const auto options = std::make_shared<DistOptions>();
   const auto with_name = [&](const char* command, const char* help) {

@@ -24,8 +24,8 @@ std::size_t parameter_count(const TensorMap& tensors) {
   return total;
 }
 
-void print_models() {
-  const auto folders = list_models();
+void list_models() {
+  const auto folders = deeptail::list_models();
   if (folders.empty()) {
     fmt::print("no models found in ./models, beside the program, or in $DEEPTAIL_HOME/models\n");
     return;
@@ -86,7 +86,7 @@ void print_logits(const std::string& name, const std::string& ids, bool json) {
   ThreadPool pool;
   AlignedVector<float> resid(c.d_model), all(c.d_vocab);
   final_residuals(model, {tokens, tokens.size()}, pool, {resid.data(), c.d_model});
-  logits(model, 1, {resid.data(), c.d_model}, pool, {all.data(), c.d_vocab});
+  logits(model.head(), 1, {resid.data(), c.d_model}, pool, {all.data(), c.d_vocab});
   const std::size_t said = best_of(c.d_vocab, all.data()).index;
   if (json) {
     const Json out = {{"logits", std::vector<float>(all.begin(), all.end())}, {"argmax", said}};
@@ -114,7 +114,7 @@ void print_logits(const std::string& name, const std::string& ids, bool json) {
 void add_model(CLI::App& app) {
   CLI::App* model = app.add_subcommand("model", "List, inspect, verify and run models");
   model->require_subcommand(1);
-  model->add_subcommand("list", "Models found by name")->callback(print_models);
+  model->add_subcommand("list", "Models found by name")->callback(list_models);
 
   struct Options {
     std::string name, tokens;
