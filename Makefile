@@ -24,7 +24,7 @@ test-sanitizers: deps
 
 # Slow runs whose answer is a distribution, not a number.
 test-statistical: build
-	cmake --build --preset release
+	cmake --build --preset release --target statistical_tests
 	ctest --preset release -C statistical -L statistical
 
 bench: deps

@@ -7,8 +7,8 @@ namespace deeptail {
 
 namespace {
 
-constexpr double kPilotShare = 0.2, kFirstDrawShare = 0.15;  // of the budget, at most
-constexpr std::size_t kFewestParticles = 32, kMostParticles = 8192;
+constexpr double kPilotShare = 0.2, kFirstDrawShare = 0.15;           // of the budget, at most
+constexpr std::size_t kFewestParticles = 32, kMostParticles = 16384;  // of any level, for memory's sake
 constexpr std::size_t kFewestFirstDraw = 256, kMostFirstDraw = 16384;
 constexpr std::size_t kFewestCutMoves = 4, kMostMoves = 1024;
 
@@ -47,7 +47,7 @@ double particles_for(double rel_error, const TokensplitConfig& c, const PilotRes
 }  // namespace
 
 double tokensplit_budget(const ModelConfig& config, const Distribution& dist) {
-  constexpr double kRescored = 1.9e6, kMost = 4e5;
+  constexpr double kRescored = 1.9e6, kMost = 2e5;
   const std::vector<std::size_t> free = free_positions(dist);
   double flops = 2.0 * static_cast<double>(config.d_model * config.d_vocab) / 3.0;  // a margin test, or so
   for (const std::size_t i : free)
@@ -88,7 +88,8 @@ Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
     n = std::clamp(n, fewest, static_cast<double>(kMostParticles));
   }
   Sizes sizes;
-  for (const double s : shape) sizes.at_level.push_back(static_cast<std::size_t>(std::lround(s * n)));
+  for (const double s : shape)
+    sizes.at_level.push_back(std::min(kMostParticles, static_cast<std::size_t>(std::lround(s * n))));
   sizes.first_draw = std::max(first_draw, sizes.at_level.front());
   sizes.flops = unit * (static_cast<double>(sizes.first_draw) + n * per_particle);
   return sizes;
