@@ -17,7 +17,7 @@ test-release: build
 test-sanitizers: deps
 	cmake --preset asan >/dev/null
 	cmake --build --preset asan
-	ctest --preset asan -LE statistical -j2
+	ctest --preset asan -LE statistical -j4
 	cmake --preset tsan >/dev/null
 	cmake --build --preset tsan --target parallel_tests
 	ctest --preset tsan -LE statistical -j2

@@ -166,7 +166,7 @@ struct TokensplitConfig {
   std::size_t moves = 0;       // most per level; 0: from the budget
   void validate() const;
 };
-// The default budget: what 1.9 million re-scored proposals cost, and at most 2e5 (1e5 for dt-1l, 2e5 for
+// The default budget: what 1.9 million re-scored proposals cost, and at most 4e5 (1e5 for dt-1l, 4e5 for
 // dt-4l).
 double tokensplit_budget(const ModelConfig& config, const Distribution& dist);
 // keep_going is told forward-pass equivalents.

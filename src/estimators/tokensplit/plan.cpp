@@ -47,7 +47,7 @@ double particles_for(double rel_error, const TokensplitConfig& c, const PilotRes
 }  // namespace
 
 double tokensplit_budget(const ModelConfig& config, const Distribution& dist) {
-  constexpr double kRescored = 1.9e6, kMost = 2e5;
+  constexpr double kRescored = 1.9e6, kMost = 4e5;
   const std::vector<std::size_t> free = free_positions(dist);
   double flops = 2.0 * static_cast<double>(config.d_model * config.d_vocab) / 3.0;  // a margin test, or so
   for (const std::size_t i : free)
