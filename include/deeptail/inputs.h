@@ -35,6 +35,9 @@ class TokenTable {
     return ids_[i];
   }
   std::uint64_t last_unit(std::size_t i) const { return last_unit_[i]; }
+  // How draw() finds it: where to start looking, by the top bits of u.
+  const std::vector<std::uint32_t>& guide() const { return guide_; }
+  int guide_shift() const { return guide_shift_; }
   double probability(std::size_t i) const;      // what draw() gives ids()[i], as the nearest double
   double log_probability(TokenId token) const;  // minus infinity for a token that is not in the table
   double entropy() const;                       // in nats
@@ -43,7 +46,7 @@ class TokenTable {
   std::string name_;
   std::vector<TokenId> ids_;              // [size]
   std::vector<std::uint64_t> last_unit_;  // [size], ascending; the last one is 2^64 - 1
-  std::vector<std::uint32_t> guide_;      // [2^bits]: where to start looking, by the top bits of u
+  std::vector<std::uint32_t> guide_;      // [2^bits]
   int guide_shift_ = 63;
 };
 

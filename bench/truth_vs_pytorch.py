@@ -1,0 +1,116 @@
+"""Inputs per second of a compiled PyTorch model in fp16 that samples, runs and counts: what deeptail's GPU count is compared with.
+
+    python3 bench/truth_vs_pytorch.py [--models dt-1l,dt-2l,dt-4l] [--dist hex] [--seconds 5]
+
+Only the last position goes through the last block's query, output and MLP and through the unembedding; tokens come from lookup tables
+of 2^16 entries. torch.compile fuses what it can. The best batch size counts.
+"""
+
+import argparse
+import json
+import pathlib
+import time
+
+import safetensors.torch
+import torch
+import torch.nn.functional as F
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+ENTRIES = 1 << 16
+
+
+def lookup_tables(dist):
+    """[length, ENTRIES] token ids, as often as they are likely."""
+    tables = {}
+    for name, table in dist["tables"].items():
+        probabilities = torch.tensor(table["probabilities"], dtype=torch.float64)
+        ends = (probabilities.cumsum(0) / probabilities.sum() * ENTRIES).round().long().clamp(max=ENTRIES)
+        at = torch.searchsorted(ends, torch.arange(ENTRIES), right=True).clamp(max=len(probabilities) - 1)
+        tables[name] = torch.tensor(table["ids"])[at]
+    return torch.stack([tables[i] for i in dist["positions"]])
+
+
+class Model:
+    def __init__(self, folder):
+        self.cfg = json.loads((folder / "config.json").read_text())
+        files = sorted(folder.glob("*.safetensors"))
+        raw = {k: v.cuda().half() for f in files for k, v in safetensors.torch.load_file(f).items()}
+        self.raw = raw
+        self.layers = []
+        for i in range(self.cfg["n_layers"]):
+            at = f"blocks.{i}."
+            flat = lambda n: raw[at + f"attn.W_{n}"].permute(1, 0, 2).flatten(1)  # noqa: E731  [d_model, d_attn]
+            bias = lambda n: raw[at + f"attn.b_{n}"].flatten()  # noqa: E731
+            self.layers.append({
+                "ln1": (raw[at + "ln1.w"], raw[at + "ln1.b"]), "ln2": (raw[at + "ln2.w"], raw[at + "ln2.b"]),
+                "q": (flat("Q").t().contiguous(), bias("Q")),
+                "kv": (torch.cat([flat("K"), flat("V")], 1).t().contiguous(), torch.cat([bias("K"), bias("V")])),
+                "o": (raw[at + "attn.W_O"].flatten(0, 1).t().contiguous(), raw[at + "attn.b_O"]),
+                "in": (raw[at + "mlp.W_in"].t().contiguous(), raw[at + "mlp.b_in"]),
+                "out": (raw[at + "mlp.W_out"].t().contiguous(), raw[at + "mlp.b_out"])})
+
+    def __call__(self, tokens):
+        c, raw = self.cfg, self.raw
+        n, length = tokens.shape
+        heads, d_head, d = c["n_heads"], c["d_head"], c["d_model"]
+        x = raw["embed.W_E"][tokens] + raw["pos_embed.W_pos"][:length]
+        for i, w in enumerate(self.layers):
+            last = i + 1 == len(self.layers)
+            y = F.layer_norm(x, (d,), *w["ln1"], c["eps"])
+            if last:
+                x = x[:, -1:]
+            q = F.linear(y[:, -1:] if last else y, *w["q"]).view(n, -1, heads, d_head).transpose(1, 2)
+            kv = F.linear(y, *w["kv"]).view(n, length, 2, heads, d_head)
+            k, v = kv[:, :, 0].transpose(1, 2), kv[:, :, 1].transpose(1, 2)
+            if last:
+                z = ((q @ k.transpose(-1, -2)).float() * d_head**-0.5).softmax(-1).half() @ v
+            else:
+                z = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + F.linear(z.transpose(1, 2).flatten(2), *w["o"])
+            x = x + F.linear(F.gelu(F.linear(F.layer_norm(x, (d,), *w["ln2"], c["eps"]), *w["in"])), *w["out"])
+        y = F.layer_norm(x[:, 0], (d,), raw["ln_final.w"], raw["ln_final.b"], c["eps"])
+        return F.linear(y, raw["unembed.W_U"].t(), raw["unembed.b_U"]).argmax(-1)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--models", default="dt-1l,dt-2l,dt-4l")
+    parser.add_argument("--dist", default="hex")
+    parser.add_argument("--seconds", type=float, default=4.0)
+    args = parser.parse_args()
+    torch.backends.cuda.enable_cudnn_sdp(False)  # fails on large batches
+    dist = json.loads((ROOT / "distributions" / f"{args.dist}.json").read_text())
+    tables = lookup_tables(dist).cuda()
+    length = tables.shape[0]
+    for name in args.models.split(","):
+        model = Model(ROOT / "models" / name)
+        results = {}
+        for log_batch in ((15, 17) if name == "dt-1l" else (12, 13)):
+            batch = 1 << log_batch
+
+            inner = torch.compile(model.__call__, dynamic=False)
+
+            @torch.no_grad()
+            def run(counts):
+                at = torch.randint(0, ENTRIES, (batch, length), device="cuda")
+                tokens = tables[torch.arange(length, device="cuda"), at]
+                return counts + torch.bincount(inner(tokens), minlength=model.cfg["d_vocab"])
+
+            counts = torch.zeros(model.cfg["d_vocab"], dtype=torch.long, device="cuda")
+            for _ in range(3):
+                run(counts)
+            torch.cuda.synchronize()
+            start, done = time.time(), 0
+            while time.time() - start < args.seconds:
+                for _ in range(4):
+                    counts = run(counts)
+                    done += batch
+                torch.cuda.synchronize()
+            results[log_batch] = done / (time.time() - start)
+        best = max(results, key=results.get)
+        print(f"pytorch {name} {args.dist}: {results[best] / 1e6:.2f} million inputs/s (batch 2^{best}; "
+              + ", ".join(f"2^{k} {v / 1e6:.2f}" for k, v in results.items()) + ")", flush=True)
+
+
+if __name__ == "__main__":
+    main()

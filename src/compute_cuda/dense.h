@@ -1,0 +1,52 @@
+// What the kernels are given: a model and an input distribution as plain arrays, so that device code sees no
+// other part of the project.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace deeptail::cuda {
+
+// All matrices row-major [in, out], fp32, raw.
+struct DenseBlock {
+  std::vector<float> ln1_w, ln1_b, ln2_w, ln2_b;  // [d_model]
+  std::vector<float> w_qkv, b_qkv;                // [d_model, 3 d_attn], [3 d_attn]
+  std::vector<float> w_o, b_o;                    // [d_attn, d_model], [d_model]
+  std::vector<float> w_in, b_in, w_out, b_out;    // [d_model, d_mlp], [d_mlp], [d_mlp, d_model], [d_model]
+};
+
+struct DenseModel {
+  std::size_t n_layers = 0, d_model = 0, n_heads = 0, d_head = 0, d_mlp = 0, n_ctx = 0, d_vocab = 0;
+  float eps = 1e-5f;
+  std::vector<float> w_e, w_pos;  // [d_vocab, d_model], [n_ctx, d_model]
+  std::vector<DenseBlock> blocks;
+  std::vector<float> ln_final_w, ln_final_b;  // [d_model]
+  std::vector<float> w_u, b_u;                // [d_model, d_vocab], [d_vocab]
+};
+
+// An input distribution. A row is a (position, token) pair: position p owns rows [first_row[p], first_row[p]
+// + size of its table).
+struct DenseInputs {
+  struct Table {
+    std::uint32_t first_entry, first_guide;  // into the arrays below
+    std::uint32_t guide_shift;
+  };
+  std::vector<Table> tables;                       // [length]: of each position
+  std::vector<std::uint32_t> first_row;            // [length + 1]
+  std::vector<std::uint32_t> ids;                  // token of each entry
+  std::vector<std::uint64_t> last_unit;            // of each entry, as TokenTable
+  std::vector<std::uint32_t> guide;                // as TokenTable
+  std::vector<std::uint32_t> row_token, row_position;  // [rows]
+  std::size_t length() const { return tables.size(); }
+};
+
+// No device, no memory, a failed launch: what CUDA said.
+class Failure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace deeptail::cuda

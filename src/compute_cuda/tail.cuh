@@ -1,0 +1,209 @@
+// From the last block's attention to the token said, in two kernels: W_O, MLP and ln_final; unembedding and argmax.
+// Logits exist in registers only. Two kernels because the second needs half the registers, and twice the warps hide
+// what the argmax costs.
+#pragma once
+
+#include "compute_cuda/first_layer.cuh"
+#include "compute_cuda/products.cuh"
+
+namespace deeptail::cuda {
+
+struct LastMlpArgs {
+  std::uint32_t n;
+  int length, d_mlp;
+  float eps;
+  const __half* z;      // [n, 128]: attention of the last block
+  const float* x_last;  // [n, 128]: residual before it, or null: the embedding of the last position
+  Embedding embedding;
+  const std::uint32_t* rows;  // [n, length]
+  const float *ln_final_w, *ln_final_b;
+  const uint4* chunks;
+  int n_chunks;
+  __half* out;  // [n, 128]: as W_U takes it
+};
+
+// Where results go.
+struct Verdicts {
+  unsigned long long* counts;  // [d_vocab]
+  std::uint32_t* said;         // [n], or null
+  float* gap;                  // [n]: best logit minus second best; or null
+};
+
+struct UnembedArgs {
+  std::uint32_t n;
+  const __half* y;  // [n, 128]
+  const uint4* chunks;
+  int n_chunks;
+  float near_tie;  // inputs whose gap is at most this are not counted but listed
+  std::uint32_t *near, *n_near;
+  Verdicts verdicts;
+};
+
+// The two largest logits of a row so far, in ascending order of ids: of equal ones the first stays.
+struct TopTwo {
+  float best = -INFINITY, second = -INFINITY;
+  int id = 0;
+  __device__ void add(float value, int column) {
+    second = fmaxf(second, fminf(best, value));
+    id = value > best ? column : id;
+    best = fmaxf(best, value);
+  }
+  __device__ void merge(float other_best, float other_second, int other_id) {
+    const bool other_wins = other_best > best || (other_best == best && other_id < id);
+    second = fmaxf(fminf(best, other_best), fmaxf(second, other_second));
+    best = fmaxf(best, other_best);
+    id = other_wins ? other_id : id;
+  }
+};
+
+// The rows of a warp: 16 consecutive inputs, those beyond the end repeating the last.
+struct WarpRows {
+  std::uint32_t first, n;
+  int lane;
+  __device__ std::uint32_t row(int half) const { return first + 8 * half + lane / 4; }
+  __device__ std::uint32_t clamped(int half) const { return min(row(half), n - 1); }
+};
+
+// The A tile of columns [16 k, 16 k + 16) of rows in memory: [n, 128].
+__device__ inline void load_factor(const __half* rows, const WarpRows& at, int k, std::uint32_t (&a)[4]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    a[i] = __ldg(reinterpret_cast<const std::uint32_t*>(rows + static_cast<std::size_t>(at.clamped(i % 2)) * kWidth + 16 * k +
+                                                        8 * (i / 2) + 2 * (at.lane % 4)));
+}
+
+inline constexpr int kMlpStages = 6, kUnembedStages = 5;
+// Warps of a thread block, and inputs: as many as registers allow (the MLP), or two blocks side by side.
+inline constexpr int kMlpWarps = 12, kMlpRows = 16 * kMlpWarps;
+inline constexpr int kUnembedWarps = 8, kUnembedRows = 16 * kUnembedWarps;
+using MlpStream = WeightStream<32 * kMlpWarps, kMlpStages>;
+using UnembedStream = WeightStream<32 * kUnembedWarps, kUnembedStages>;
+
+class LastMlp {
+ public:
+  __device__ LastMlp(const LastMlpArgs& args, MlpStream::Shared& shared) : args_(args), stream_(args.chunks, args.n_chunks, shared) {}
+
+  __device__ void run(std::uint32_t first) {
+    const WarpRows at{first + 16 * (threadIdx.x / 32), args_.n, lane_};
+    Residual x;
+    begin(at, x);
+    add_attention(at, x);
+    mlp(x, args_.eps, args_.d_mlp, stream_, lane_);
+    Factor a;
+    layernorm(x, args_.ln_final_w, args_.ln_final_b, args_.eps, lane_ % 4, a);
+    write(at, a);
+  }
+
+ private:
+  __device__ void begin(const WarpRows& at, Residual& x) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::size_t i = at.clamped(half);
+      const int column = 2 * (lane_ % 4);
+      if (args_.x_last != nullptr) {
+#pragma unroll
+        for (int n = 0; n < kTilesN; ++n) {
+          const float2 v = load2(args_.x_last + i * kWidth + 8 * n + column);
+          x[n][2 * half] = v.x, x[n][2 * half + 1] = v.y;
+        }
+      } else {
+        const std::uint32_t r = args_.rows[(i + 1) * args_.length - 1];
+        const float* e = args_.embedding.w_e + static_cast<std::size_t>(args_.embedding.row_token[r]) * kWidth;
+        const float* p = args_.embedding.w_pos + args_.embedding.row_position[r] * kWidth;
+#pragma unroll
+        for (int n = 0; n < kTilesN; ++n) {
+          const float2 u = load2(e + 8 * n + column), v = load2(p + 8 * n + column);
+          x[n][2 * half] = u.x + v.x, x[n][2 * half + 1] = u.y + v.y;
+        }
+      }
+    }
+  }
+
+  __device__ void add_attention(const WarpRows& at, Residual& x) {
+    for (int side = 0; side < 2; ++side) {
+      const Chunk chunk = stream_.next();
+      if (side == 0) add_bias(x, chunk.first(), lane_ % 4);
+      std::uint32_t z[4][4];
+#pragma unroll
+      for (int k = 0; k < 4; ++k) load_factor(args_.z, at, 4 * side + k, z[k]);
+      add_times_rows<4>(x, z, chunk.tiles, lane_);
+    }
+  }
+
+  __device__ void write(const WarpRows& at, const Factor& a) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if (at.row(half) >= args_.n) continue;
+      auto* to = reinterpret_cast<std::uint32_t*>(args_.out + static_cast<std::size_t>(at.row(half)) * kWidth) + lane_ % 4;
+#pragma unroll
+      for (int k = 0; k < kTilesK; ++k) to[8 * k] = a[k][half], to[8 * k + 4] = a[k][2 + half];
+    }
+  }
+
+  const LastMlpArgs& args_;
+  MlpStream stream_;
+  int lane_ = threadIdx.x % 32;
+};
+
+__global__ void __launch_bounds__(32 * kMlpWarps, 1) last_mlp(const __grid_constant__ LastMlpArgs args) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  LastMlp worker(args, *reinterpret_cast<MlpStream::Shared*>(memory));
+  for (std::uint32_t first = blockIdx.x * kMlpRows; first < args.n; first += gridDim.x * kMlpRows) worker.run(first);
+}
+
+class Unembed {
+ public:
+  __device__ Unembed(const UnembedArgs& args, UnembedStream::Shared& shared) : args_(args), stream_(args.chunks, args.n_chunks, shared) {}
+
+  __device__ void run(std::uint32_t first) {
+    const WarpRows at{first + 16 * (threadIdx.x / 32), args_.n, lane_};
+    Factor a;
+#pragma unroll
+    for (int k = 0; k < kTilesK; ++k) load_factor(args_.y, at, k, a[k]);
+    TopTwo top[2];
+    for (int i = 0; i < args_.n_chunks; ++i) look(a, 64 * i, top);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) settle(top[half], at.row(half));
+  }
+
+ private:
+  // The next 64 columns.
+  __device__ void look(const Factor& a, int first, TopTwo (&top)[2]) {
+    float c[8][4];
+    times_columns<8>(a, stream_.next(), lane_, c);
+    const int column = first + 2 * (lane_ % 4);
+#pragma unroll
+    for (int n = 0; n < 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) top[half].add(c[n][2 * half + i], column + 8 * n + i);
+  }
+
+  __device__ void settle(TopTwo& top, std::uint32_t i) const {
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2)
+      top.merge(__shfl_xor_sync(0xffffffffu, top.best, step), __shfl_xor_sync(0xffffffffu, top.second, step),
+                __shfl_xor_sync(0xffffffffu, top.id, step));
+    if (lane_ % 4 != 0 || i >= args_.n) return;
+    const float gap = top.best - top.second;
+    if (args_.verdicts.said != nullptr) args_.verdicts.said[i] = top.id;
+    if (args_.verdicts.gap != nullptr) args_.verdicts.gap[i] = gap;
+    if (gap > args_.near_tie)
+      atomicAdd(args_.verdicts.counts + top.id, 1ULL);
+    else
+      args_.near[atomicAdd(args_.n_near, 1U)] = i;
+  }
+
+  const UnembedArgs& args_;
+  UnembedStream stream_;
+  int lane_ = threadIdx.x % 32;
+};
+
+__global__ void __launch_bounds__(32 * kUnembedWarps, 2) unembed(const __grid_constant__ UnembedArgs args) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  Unembed worker(args, *reinterpret_cast<UnembedStream::Shared*>(memory));
+  for (std::uint32_t first = blockIdx.x * kUnembedRows; first < args.n; first += gridDim.x * kUnembedRows) worker.run(first);
+}
+
+}  // namespace deeptail::cuda
