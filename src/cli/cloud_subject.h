@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/subject.h"
+#include "estimators/load_subject.h"
 #include "deeptail/activations.h"
 
 namespace deeptail::cli {

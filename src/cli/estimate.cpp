@@ -1,19 +1,36 @@
 // deeptail estimate
 #include <cmath>
 
+#include "cli/cloud_subject.h"
 #include "cli/commands.h"
-#include "cli/estimate_options.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
-#include "cli/parse.h"
-#include "cli/subject.h"
 #include "cli/target.h"
 #include "core/json.h"
 #include "core/progress.h"
+#include "deeptail/methods.h"
+#include "estimators/load_subject.h"
 
 namespace deeptail::cli {
 
 namespace {
+
+// Flags of `deeptail estimate`; 0 and "" leave a setting to the method.
+struct EstimateOptions {
+  std::string model, dist, target, method = "tokensplit", budget, device = "cpu";
+  std::string activations, unembed, calibration = "2^16";
+  std::string prior = "student_t", kernel = "mala", start = "calibration";
+  std::uint64_t seed = 1;
+  std::optional<std::uint64_t> calibration_seed;
+  std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0, threads = 0;
+  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0, taper = 0.0;
+  bool json = false, quiet = false;
+};
+
+struct EstimateOutcome {
+  Estimate estimate;
+  std::optional<NamedTokenizer> tokenizer;
+};
 
 std::string target_text(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
   std::vector<std::string> names;
@@ -54,61 +71,83 @@ void check_has_model(const EstimateOptions& o) {
   if (o.model.empty() || o.dist.empty()) throw InputError("method {}: expected --model and --dist", o.method);
 }
 
-TokensplitConfig tokensplit_config(const EstimateOptions& o) {
-  TokensplitConfig config{.rel_error = o.rel_error,
-                          .seed = o.seed,
-                          .particles = o.particles,
-                          .first_draw = o.first_draw,
-                          .moves = o.moves};
-  if (!o.budget.empty()) config.budget = static_cast<double>(parse_count(o.budget, "--budget"));
-  if (o.replicas > 0) config.replicas = o.replicas;
-  if (o.survive_fraction > 0) config.survive_fraction = o.survive_fraction;
-  if (o.forgotten > 0) config.forgotten = o.forgotten;
-  if (o.taper > 0) config.taper = o.taper;
-  config.validate();
-  return config;
+// The flags that were given.
+std::vector<Setting> settings_of(const EstimateOptions& o) {
+  std::vector<Setting> settings;
+  const auto add = [&](const char* key, std::string value) {
+    std::string flag = fmt::format("--{}", key);
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    if (!value.empty()) settings.push_back({key, std::move(value), flag});
+  };
+  const auto number = [](auto value) { return value > 0 ? fmt::format("{}", value) : ""; };
+  add("budget", o.budget);
+  add("replicas", number(o.replicas));
+  add("rel_error", o.rel_error != 0.0 ? fmt::format("{}", o.rel_error) : "");
+  add("particles", number(o.particles));
+  add("moves", number(o.moves));
+  add("first_draw", number(o.first_draw));
+  add("survive_fraction", number(o.survive_fraction));
+  add("forgotten", number(o.forgotten));
+  add("taper", number(o.taper));
+  add("calibration", o.calibration);
+  add("prior", o.prior);
+  add("kernel", o.kernel);
+  add("start", o.start);
+  return settings;
 }
 
-EstimateOutcome run_tokensplit(const EstimateOptions& o, ThreadPool& pool) {
-  check_has_model(o);
-  TokensplitConfig config = tokensplit_config(o);
-  Subject subject = load_subject(o.model, o.dist);
-  if (config.budget == 0.0) config.budget = tokensplit_budget(subject.model.config(), subject.dist);
-  const Target target = parse_target(o.target, subject.model.head(), subject.tokenizer);
-  ProgressMeter meter(
-      stderr, progress_style(stderr, o.quiet || o.json),
-      {.label = o.method, .unit = "forwards", .total = static_cast<std::uint64_t>(config.budget)});
-  Estimate estimate = tokensplit(subject.model, subject.dist, target, config, pool, [&](std::uint64_t done) {
-    meter.update(std::min(done, static_cast<std::uint64_t>(config.budget)));
-    return !interrupted();
+// The method with those of the flags that are its own.
+Method method_of(const EstimateOptions& o, const std::string& name) {
+  const std::vector<std::string> known = make_method(name, {}).settings;
+  std::vector<Setting> settings = settings_of(o);
+  std::erase_if(settings, [&](const Setting& s) {
+    return std::find(known.begin(), known.end(), s.key) == known.end();
   });
-  estimate.provenance = subject.provenance;
-  return {std::move(estimate), std::move(subject.tokenizer)};
+  return make_method(name, settings);
 }
 
-EstimateOutcome run_mc(const EstimateOptions& o, ThreadPool& pool) {
+EstimateOutcome run_on_model(const Method& method, const EstimateOptions& o, ThreadPool& pool) {
   check_has_model(o);
-  McConfig config{.seed = o.seed};
-  if (!o.budget.empty()) config.budget = parse_count(o.budget, "--budget");
   Subject subject = load_subject(o.model, o.dist);
+  const std::uint64_t work = method.work(subject.model.config(), subject.dist);
   const Target target = parse_target(o.target, subject.model.head(), subject.tokenizer);
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet || o.json),
-                      {.label = o.method, .unit = "inputs", .total = config.budget});
-  Estimate estimate = mc(subject.model, subject.dist, target, config, pool, [&](std::uint64_t done) {
-    meter.update(done);
+                      {.label = o.method, .unit = method.unit, .total = work});
+  const MethodHooks hooks{.keep_going = [&](std::uint64_t done) {
+    meter.update(std::min(done, work));
     return !interrupted();
-  });
-  estimate.provenance = subject.provenance;
+  }};
+  Estimate estimate =
+      run_method(method, {.model = &subject.model, .dist = &subject.dist, .provenance = subject.provenance},
+                 target, o.seed, pool, hooks);
   return {std::move(estimate), std::move(subject.tokenizer)};
 }
 
-EstimateOutcome run_method(const EstimateOptions& o, ThreadPool& pool) {
-  if (o.method == "tokensplit") return run_tokensplit(o, pool);
-  if (o.method == "mc") return run_mc(o, pool);
-  if (auto outcome = run_cloud_method(o, pool)) return std::move(*outcome);
-  throw InputError(
-      "method {} is not implemented in this version; available: tokensplit, mc, ga-amls, qld, qld-arc, gld",
-      printable(o.method));
+EstimateOutcome run_on_cloud(const Method& method, const EstimateOptions& o, ThreadPool& pool) {
+  method_of(o, "ga-amls");  // so that a wrong flag is told before the work
+  CloudSubject subject = load_cloud({.model = o.model,
+                                     .dist = o.dist,
+                                     .activations = o.activations,
+                                     .unembed = o.unembed,
+                                     .count = method.calibration,
+                                     .seed = o.calibration_seed.value_or(o.seed),
+                                     .quiet = o.quiet || o.json},
+                                    pool);
+  const Target target = parse_target(o.target, subject.head, subject.tokenizer);
+  const ProgressStyle style = progress_style(stderr, o.quiet || o.json);
+  const MethodHooks hooks{.after_level = [&](const GaProgress& p) {
+    if (style != ProgressStyle::kNone)
+      fmt::print(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1,
+                 std::max<std::size_t>(o.replicas, 1), p.level + 1, p.score_level, std::exp(p.log_p));
+    return !interrupted();
+  }};
+  Estimate estimate = run_method(method,
+                                 {.head = &subject.head,
+                                  .activations = &subject.activations,
+                                  .capture_cost = subject.capture_cost,
+                                  .provenance = subject.provenance},
+                                 target, o.seed, pool, hooks);
+  return {std::move(estimate), std::move(subject.tokenizer)};
 }
 
 void run(const EstimateOptions& o) {
@@ -116,12 +155,10 @@ void run(const EstimateOptions& o) {
   if (o.device != "cpu") throw InputError("--device {}: expected cpu or cuda", printable(o.device));
   ThreadPool pool(o.threads);
   catch_interrupts();
-  auto [estimate, tokenizer] = run_method(o, pool);
-  if (tokenizer)
-    for (Trigger& t : estimate.triggers) t.text = tokenizer->tokenizer.decode(t.tokens);
-  if (tokenizer)
-    for (DecidingPosition& p : estimate.positions)
-      p.text = tokenizer->tokenizer.decode(std::span(&p.token, 1));
+  const Method method = method_of(o, o.method);
+  auto [estimate, tokenizer] =
+      method.calibration > 0 ? run_on_cloud(method, o, pool) : run_on_model(method, o, pool);
+  decode_tokens(estimate, tokenizer);
   if (o.json)
     fmt::print("{}\n", to_json(estimate));
   else
@@ -160,6 +197,8 @@ void add_estimate(CLI::App& app) {
                   "tokensplit: moves go on until this correlation with the start of the level");
   sub->add_option("--calibration", o->calibration, "Activations captured for qld, gld, ga-amls")
       ->capture_default_str();
+  sub->add_option("--calibration-seed", o->calibration_seed,
+                  "Seed of these activations; --seed where not given");
   sub->add_option("--prior", o->prior, "ga-amls: student_t, student_t_matched, gaussian or conditioned")
       ->capture_default_str();
   sub->add_option("--kernel", o->kernel, "ga-amls: mala, rwmh, mapla or pcn")->capture_default_str();

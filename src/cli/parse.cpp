@@ -1,7 +1,6 @@
 #include "cli/parse.h"
 
 #include <charconv>
-#include <optional>
 
 #include "core/json.h"
 
@@ -23,38 +22,6 @@ std::vector<TokenId> parse_ids(std::string_view text, std::string_view flag) {
     at = end + 1;
   }
   return ids;
-}
-
-namespace {
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t n = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return n;
-}
-
-// base^exponent or mantissa e exponent.
-std::optional<std::uint64_t> count_of(std::string_view text) {
-  const std::size_t mark = text.find_first_of("^eE");
-  if (mark == std::string_view::npos) return whole_number(text);
-  const auto left = whole_number(text.substr(0, mark)), exponent = whole_number(text.substr(mark + 1));
-  if (!left || !exponent || *exponent > 62) return std::nullopt;
-  const bool power = text[mark] == '^';
-  std::uint64_t n = power ? 1 : *left;
-  for (std::uint64_t i = 0; i < *exponent; ++i)
-    if (__builtin_mul_overflow(n, power ? *left : 10, &n)) return std::nullopt;
-  return n;
-}
-
-}  // namespace
-
-std::uint64_t parse_count(std::string_view text, std::string_view flag) {
-  const auto n = count_of(text);
-  if (!n || *n < 1 || *n > std::uint64_t{1} << 62)
-    throw InputError("{}: expected a whole number from 1 to 2^62, such as 1000000, 1e6 or 2^20, found \"{}\"",
-                     flag, printable(text));
-  return *n;
 }
 
 }  // namespace deeptail::cli

@@ -9,12 +9,6 @@ namespace deeptail::cli {
 
 namespace fs = std::filesystem;
 
-std::optional<NamedTokenizer> tokenizer_of(const ModelConfig& config, const std::string& folder) {
-  if (config.tokenizer_file.empty()) return std::nullopt;
-  const MappedFile file((fs::path(folder) / config.tokenizer_file).lexically_normal().string());
-  return NamedTokenizer{Tokenizer::parse(file.text(), file.path()), sha256_hex(file.bytes())};
-}
-
 std::optional<NamedTokenizer> find_tokenizer(const std::string& sha256) {
   if (sha256.empty()) return std::nullopt;
   for (const std::string& folder : list_models()) {

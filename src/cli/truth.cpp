@@ -5,7 +5,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "cli/subject.h"
+#include "estimators/load_subject.h"
 #include "cli/truth_report.h"
 #include "core/progress.h"
 #include "core/write_file.h"

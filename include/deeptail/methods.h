@@ -1,0 +1,56 @@
+// The methods by name, with settings as text: what the command line and the benchmark run alike.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "deeptail/estimators.h"
+#include "deeptail/ga_amls.h"
+
+namespace deeptail {
+
+struct Setting {
+  std::string key, value;
+  std::string where;  // how messages begin: "--prior", "suites/quick.toml: line 12: prior"
+};
+
+// What a method works on.
+struct MethodInput {
+  const Transformer* model = nullptr;  // null for a user's file of activations, like dist
+  const Distribution* dist = nullptr;
+  const Head* head = nullptr;
+  const Activations* activations = nullptr;  // null for methods that need none
+  Cost capture_cost = {};                    // of making the activations
+  Provenance provenance = {};
+};
+
+struct MethodHooks {
+  KeepGoing keep_going = {};     // told the work done, which ends at Method::work
+  GaKeepGoing after_level = {};  // of ga-amls, which has no fixed amount of work
+};
+
+// A method with its settings.
+struct Method {
+  std::string name = {};
+  std::vector<std::string> settings = {};  // keys that it knows
+  std::uint64_t calibration = 0;           // activations that it needs; 0: none, it runs the model itself
+  std::string unit = {};                   // of its work
+  // Most of the work that it will do; 0 when it cannot tell.
+  std::function<std::uint64_t(const ModelConfig&, const Distribution&)> work =
+      [](const ModelConfig&, const Distribution&) { return std::uint64_t{0}; };
+  std::function<Estimate(const MethodInput&, const Target&, std::uint64_t seed, ThreadPool&,
+                         const MethodHooks&)>
+      run = {};
+};
+
+// Throws InputError for a method or setting that there is not, or a value that does not fit.
+Method make_method(const std::string& name, const std::vector<Setting>& settings);
+std::vector<std::string> method_names();  // tokensplit first
+
+// Runs it: its estimate with provenance, and the cost of the activations added.
+Estimate run_method(const Method& method, const MethodInput& input, const Target& target, std::uint64_t seed,
+                    ThreadPool& pool, const MethodHooks& hooks = {});
+
+}  // namespace deeptail

@@ -1,0 +1,204 @@
+#include "deeptail/methods.h"
+
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "core/json.h"
+#include "core/parse_count.h"
+#include "deeptail/qld.h"
+
+namespace deeptail {
+
+namespace {
+
+// Hands settings out by key, and refuses what was never asked for.
+class SettingReader {
+ public:
+  explicit SettingReader(const std::vector<Setting>& settings) : settings_(settings) {}
+
+  const Setting* find(const char* key) {
+    known_.push_back(key);
+    for (const Setting& s : settings_)
+      if (s.key == key) return &s;
+    return nullptr;
+  }
+  // Leaves `value` as it is where the setting is not given.
+  template <class T>
+  void count(const char* key, T& value) {
+    if (const Setting* s = find(key)) value = static_cast<T>(parse_count(s->value, s->where));
+  }
+  void real(const char* key, double& value) {
+    const Setting* s = find(key);
+    if (s == nullptr) return;
+    const auto [stop, error] = std::from_chars(s->value.data(), s->value.data() + s->value.size(), value);
+    if (error != std::errc() || stop != s->value.data() + s->value.size())
+      throw InputError("{}: expected a number, found \"{}\"", s->where, printable(s->value));
+  }
+  // One of the names that `parse` knows.
+  template <class T>
+  void choice(const char* key, std::optional<T> (*parse)(std::string_view), const char* names, T& value) {
+    const Setting* s = find(key);
+    if (s == nullptr) return;
+    const std::optional<T> parsed = parse(s->value);
+    if (!parsed) throw InputError("{} {}: expected {}", s->where, printable(s->value), names);
+    value = *parsed;
+  }
+  std::vector<std::string> finish(const std::string& method) const {
+    for (const Setting& s : settings_)
+      if (std::find(known_.begin(), known_.end(), s.key) == known_.end())
+        throw InputError("{}: method {} has no setting \"{}\"; it has {}", s.where, method, printable(s.key),
+                         fmt::join(known_, ", "));
+    return known_;
+  }
+
+ private:
+  const std::vector<Setting>& settings_;
+  std::vector<std::string> known_;
+};
+
+std::uint64_t calibration_of(SettingReader& s) {
+  std::uint64_t calibration = CaptureConfig{}.count;
+  s.count("calibration", calibration);
+  return calibration;
+}
+
+Method make_tokensplit(SettingReader& s) {
+  TokensplitConfig config;
+  s.count("budget", config.budget);
+  s.count("replicas", config.replicas);
+  s.real("rel_error", config.rel_error);
+  s.count("particles", config.particles);
+  s.count("first_draw", config.first_draw);
+  s.count("moves", config.moves);
+  s.real("survive_fraction", config.survive_fraction);
+  s.real("forgotten", config.forgotten);
+  s.real("taper", config.taper);
+  config.validate();
+  const auto budget = [config](const ModelConfig& model, const Distribution& dist) {
+    return config.budget > 0.0 ? config.budget : tokensplit_budget(model, dist);
+  };
+  return {
+      .unit = "forwards",
+      .work = [budget](const ModelConfig& model,
+                       const Distribution& dist) { return static_cast<std::uint64_t>(budget(model, dist)); },
+      .run =
+          [config, budget](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                           const MethodHooks& hooks) {
+            TokensplitConfig c = config;
+            c.seed = seed;
+            c.budget = budget(in.model->config(), *in.dist);
+            return tokensplit(*in.model, *in.dist, target, c, pool, hooks.keep_going);
+          }};
+}
+
+Method make_mc(SettingReader& s) {
+  McConfig config;
+  s.count("budget", config.budget);
+  config.validate();
+  return {.unit = "inputs",
+          .work = [config](const ModelConfig&, const Distribution&) { return config.budget; },
+          .run =
+              [config](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                       const MethodHooks& hooks) {
+                McConfig c = config;
+                c.seed = seed;
+                return mc(*in.model, *in.dist, target, c, pool, hooks.keep_going);
+              }};
+}
+
+std::optional<GaStart> ga_start_of(std::string_view name) {
+  if (name == "calibration") return GaStart::kCalibration;
+  if (name == "prior") return GaStart::kPrior;
+  return std::nullopt;
+}
+
+Method make_ga_amls(SettingReader& s) {
+  GaAmlsConfig config;
+  const std::uint64_t calibration = calibration_of(s);
+  s.count("particles", config.n_particles);
+  s.count("replicas", config.replicas);
+  s.count("moves", config.kernel.moves);
+  s.real("step_size", config.kernel.step_size);
+  s.choice("prior", ga_prior_of, "student_t, student_t_matched, gaussian or conditioned", config.prior);
+  s.choice("kernel", kernel_of, "mala, rwmh, mapla or pcn", config.kernel.kind);
+  s.choice("start", ga_start_of, "calibration or prior", config.start);
+  config.kernel.burn_in = std::min(config.kernel.burn_in, (config.kernel.moves + 1) / 2);
+  config.validate();
+  return {.calibration = calibration,
+          .run = [config](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                          const MethodHooks& hooks) {
+            GaAmlsConfig c = config;
+            c.seed = seed;
+            return ga_amls(*in.head, *in.activations, target, c, pool, hooks.after_level);
+          }};
+}
+
+Method make_qld(SettingReader& s) {
+  return {
+      .calibration = calibration_of(s),
+      .run = [](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                const MethodHooks&) { return qld(*in.head, *in.activations, target, {.seed = seed}, pool); }};
+}
+
+Method make_qld_arc(SettingReader& s) {
+  return {.calibration = calibration_of(s),
+          .run = [](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                    const MethodHooks&) {
+            return qld_arc(*in.head, *in.activations, target, {.seed = seed}, pool);
+          }};
+}
+
+Method make_gld(SettingReader& s) {
+  return {.calibration = calibration_of(s),
+          .run = [](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                    const MethodHooks&) {
+            Estimate estimate = gld(*in.head, *in.activations, target, pool);
+            estimate.seed = seed;
+            return estimate;
+          }};
+}
+
+// The table: a new method is a function above and a line here.
+constexpr std::pair<const char*, Method (*)(SettingReader&)> kMethods[] = {
+    {"tokensplit", make_tokensplit}, {"mc", make_mc},   {"ga-amls", make_ga_amls}, {"qld", make_qld},
+    {"qld-arc", make_qld_arc},       {"gld", make_gld},
+};
+
+}  // namespace
+
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, make] : kMethods) names.emplace_back(name);
+  return names;
+}
+
+Method make_method(const std::string& name, const std::vector<Setting>& settings) {
+  for (const auto& [known, make] : kMethods) {
+    if (name != known) continue;
+    SettingReader reader(settings);
+    Method method = make(reader);
+    method.name = name;
+    method.settings = reader.finish(name);
+    return method;
+  }
+  throw InputError("method {} is not implemented in this version; available: {}", printable(name),
+                   fmt::join(method_names(), ", "));
+}
+
+Estimate run_method(const Method& method, const MethodInput& input, const Target& target, std::uint64_t seed,
+                    ThreadPool& pool, const MethodHooks& hooks) {
+  Estimate estimate = method.run(input, target, seed, pool, hooks);
+  estimate.provenance = input.provenance;
+  if (method.calibration == 0) return estimate;
+  const Cost& capture = input.capture_cost;
+  estimate.cost.forward += capture.forward;
+  estimate.cost.flops += capture.flops;
+  estimate.cost.seconds += capture.seconds;
+  if (capture.forward > 0)
+    estimate.cost.forward_equivalents =
+        estimate.cost.flops / capture.flops * static_cast<double>(capture.forward);
+  return estimate;
+}
+
+}  // namespace deeptail
