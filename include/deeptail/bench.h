@@ -118,7 +118,8 @@ struct RunItem {
   std::uint64_t replica = 0, truth_count = 0, truth_samples = 0;
   double log_p = 0.0, log_low = 0.0, log_high = 0.0;
   std::string status = {}, guarantee = {};
-  Cost cost = {};
+  Cost cost = {};        // as if it had made its activations alone
+  double seconds = 0.0;  // that it took in the run, where activations are shared
   std::uint64_t seed = 0, calibration_seed = 0;
   std::vector<std::string> warnings = {};
 

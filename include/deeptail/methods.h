@@ -36,6 +36,7 @@ struct Method {
   std::string name = {};
   std::vector<std::string> settings = {};  // keys that it knows
   std::uint64_t calibration = 0;           // activations that it needs; 0: none, it runs the model itself
+  std::size_t replicas = 1;                // that after_level counts
   std::string unit = {};                   // of its work
   // Most of the work that it will do; 0 when it cannot tell.
   std::function<std::uint64_t(const ModelConfig&, const Distribution&)> work =
@@ -48,6 +49,9 @@ struct Method {
 // Throws InputError for a method or setting that there is not, or a value that does not fit.
 Method make_method(const std::string& name, const std::vector<Setting>& settings);
 std::vector<std::string> method_names();  // tokensplit first
+
+// What capturing n activations costs.
+Cost capture_cost(const ModelConfig& config, const Distribution& dist, std::uint64_t n, double seconds);
 
 // Runs it: its estimate with provenance, and the cost of the activations added.
 Estimate run_method(const Method& method, const MethodInput& input, const Target& target, std::uint64_t seed,

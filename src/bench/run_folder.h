@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,13 +58,14 @@ class CommittedItems {
   explicit CommittedItems(std::string folder) : folder_(std::move(folder)) {}
   // Reads what was added since the last call.
   void refresh();
-  bool has(const std::string& id) const { return ids_.contains(id); }
-  std::size_t size() const { return ids_.size(); }
+  bool has(const std::string& id) const { return seconds_.contains(id); }
+  std::size_t size() const { return seconds_.size(); }
+  const std::map<std::string, double>& seconds() const { return seconds_; }  // that each id took
 
  private:
   std::string folder_;
   std::map<std::string, std::uint64_t> seen_;  // bytes of each shard up to its last commit record
-  std::set<std::string> ids_;
+  std::map<std::string, double> seconds_;
 };
 
 // Appends to shard-NAME.jsonl, or to shard-NAME-2.jsonl and so on where another process holds that one. What

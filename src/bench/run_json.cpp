@@ -150,6 +150,7 @@ std::string data_line(const RunItem& item, std::string_view estimate) {
                               {"method", item.method},
                               {"variant", item.variant},
                               {"replica", item.replica},
+                              {"seconds", item.seconds},
                               {"calibration_seed", item.calibration_seed},
                               {"truth", {{"count", item.truth_count}, {"samples", item.truth_samples}}}};
   std::string line = dumped(out);
@@ -173,6 +174,7 @@ RunItem parse_data_line(std::string_view line, std::string_view where) {
   }
   if (item.target.empty()) throw InputError("{}: key \"target\": expected at least one token id", where);
   item.replica = root.at("replica").count();
+  item.seconds = root.at("seconds").number();
   item.calibration_seed = root.at("calibration_seed").count();
   item.truth_count = root.at("truth").at("count").count();
   item.truth_samples = root.at("truth").at("samples").count();
@@ -186,6 +188,7 @@ bool same_result(std::string_view a, std::string_view b, std::string_view where)
   if (a == b) return true;
   const auto timeless = [&](std::string_view line) {
     Json json = parse_json(line, where);
+    if (json.is_object()) json.erase("seconds");
     if (json.is_object() && json.contains("estimate") && json["estimate"].is_object() &&
         json["estimate"].contains("cost") && json["estimate"]["cost"].is_object())
       json["estimate"]["cost"].erase("seconds");

@@ -80,6 +80,16 @@ std::string what_is_wrong(std::string_view line, std::string_view data) {
   return "";
 }
 
+// Of the item, without parsing the whole line: the first key of this name is the item's own.
+double seconds_of(std::string_view data) {
+  constexpr std::string_view kKey = "\"seconds\":";
+  const std::size_t at = data.find(kKey);
+  double seconds = 0.0;
+  if (at != std::string_view::npos)
+    std::from_chars(data.data() + at + kKey.size(), data.data() + data.size(), seconds);
+  return seconds;
+}
+
 std::string reason() { return std::strerror(errno); }
 
 }  // namespace
@@ -149,7 +159,7 @@ void CommittedItems::refresh() {
     std::uint64_t& seen = seen_[path];
     const std::string added = read_from(path, seen);
     const ShardScan scan = scan_shard(added, seen == 0 ? path : fmt::format("{} after byte {}", path, seen));
-    for (const ShardScan::Entry& entry : scan.committed) ids_.insert(entry.id);
+    for (const ShardScan::Entry& entry : scan.committed) seconds_.emplace(entry.id, seconds_of(entry.data));
     seen += scan.end;
   }
 }

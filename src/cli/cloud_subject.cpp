@@ -6,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "core/progress.h"
 #include "core/sha256.h"
+#include "deeptail/methods.h"
 
 namespace deeptail::cli {
 
@@ -71,10 +72,8 @@ CloudSubject load_cloud(const CloudOptions& o, ThreadPool& pool) {
       .provenance = subject.provenance};
   check_activations(out.activations, out.head.d_model(),
                     fmt::format("activations of {} on {}", o.model, o.dist));
-  out.capture_cost.forward = out.activations.n;
-  out.capture_cost.flops =
-      static_cast<double>(out.activations.n) * forward_flops(subject.model.config(), subject.dist.length());
-  out.capture_cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  out.capture_cost = capture_cost(subject.model.config(), subject.dist, out.activations.n, seconds);
   return out;
 }
 

@@ -138,7 +138,7 @@ EstimateOutcome run_on_cloud(const Method& method, const EstimateOptions& o, Thr
   const MethodHooks hooks{.after_level = [&](const GaProgress& p) {
     if (style != ProgressStyle::kNone)
       fmt::print(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1,
-                 std::max<std::size_t>(o.replicas, 1), p.level + 1, p.score_level, std::exp(p.log_p));
+                 method.replicas, p.level + 1, p.score_level, std::exp(p.log_p));
     return !interrupted();
   }};
   Estimate estimate = run_method(method,

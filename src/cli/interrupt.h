@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM as a request that long commands answer by saving their state.
+// Ctrl-C, SIGTERM and SIGUSR1 as a request that long commands answer by saving their state.
 #pragma once
 
 #include <stdexcept>
@@ -18,7 +18,7 @@ class Stopped : public std::runtime_error {
 };
 inline constexpr int kInterrupted = 3, kBudgetSpent = 4;
 
-// From now on SIGINT and SIGTERM only set a flag; the second one ends the program as usual.
+// From now on SIGINT, SIGTERM and SIGUSR1 only set a flag; the second one ends the program as usual.
 void catch_interrupts();
 bool interrupted();
 

@@ -26,6 +26,7 @@ int run(int argc, char** argv) {
 
   deeptail::cli::add_estimate(app);
   deeptail::cli::add_truth(app);
+  deeptail::cli::add_bench(app);
   deeptail::cli::add_model(app);
   deeptail::cli::add_dist(app);
   deeptail::cli::add_activations(app);

@@ -34,7 +34,9 @@ std::string progress_text(const ProgressState& p) {
                                  short_count(static_cast<double>(p.done)),
                                  short_count(static_cast<double>(p.total)), p.unit);
   if (rate > 0.0) text += fmt::format("  {} {}/s", short_count(rate), p.unit);
-  if (rate > 0.0 && p.done < p.total)
+  if (p.eta >= 0.0 && p.done < p.total)
+    text += fmt::format("  ETA {}", clock_text(p.eta));
+  else if (rate > 0.0 && p.done < p.total)
     text += fmt::format("  ETA {}", clock_text(static_cast<double>(p.total - p.done) / rate));
   return text;
 }
@@ -53,8 +55,9 @@ ProgressMeter::~ProgressMeter() {
   if (bar_visible_) std::fputc('\n', out_);
 }
 
-void ProgressMeter::update(std::uint64_t done) {
+void ProgressMeter::update(std::uint64_t done, double eta) {
   state_.done = done;
+  state_.eta = eta;
   state_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const double wait = style_ == ProgressStyle::kBar ? 0.1 : 10.0;
   if (done < state_.total && state_.seconds - shown_at_ < wait) return;

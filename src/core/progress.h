@@ -19,6 +19,7 @@ struct ProgressState {
   std::uint64_t done = 0, total = 0;
   std::uint64_t done_before = 0;  // by an earlier run that this one continues; not part of the rate
   double seconds = 0.0;           // of this run
+  double eta = -1.0;              // seconds, where they are known better than from the rate
 };
 std::string progress_text(const ProgressState& state);
 std::string progress_bar(const ProgressState& state);
@@ -35,7 +36,7 @@ class ProgressMeter {
   ProgressMeter& operator=(const ProgressMeter&) = delete;
 
   // Shows at most ten bars a second or one line every ten seconds.
-  void update(std::uint64_t done);
+  void update(std::uint64_t done, double eta = -1.0);
   const ProgressState& state() const { return state_; }
 
  private:

@@ -126,6 +126,7 @@ Method make_ga_amls(SettingReader& s) {
   config.kernel.burn_in = std::min(config.kernel.burn_in, (config.kernel.moves + 1) / 2);
   config.validate();
   return {.calibration = calibration,
+          .replicas = config.replicas,
           .run = [config](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
                           const MethodHooks& hooks) {
             GaAmlsConfig c = config;
@@ -184,6 +185,12 @@ Method make_method(const std::string& name, const std::vector<Setting>& settings
   }
   throw InputError("method {} is not implemented in this version; available: {}", printable(name),
                    fmt::join(method_names(), ", "));
+}
+
+Cost capture_cost(const ModelConfig& config, const Distribution& dist, std::uint64_t n, double seconds) {
+  return {.forward = n,
+          .flops = static_cast<double>(n) * forward_flops(config, dist.length()),
+          .seconds = seconds};
 }
 
 Estimate run_method(const Method& method, const MethodInput& input, const Target& target, std::uint64_t seed,

@@ -26,6 +26,7 @@ RunItem example(std::uint64_t n) {
           .replica = n % 2,
           .truth_count = 123,
           .truth_samples = 1 << 20,
+          .seconds = 0.25,
           .calibration_seed = 3};
 }
 
@@ -104,6 +105,7 @@ TEST_F(RunFolder, WhatWasAppendedIsRead) {
   EXPECT_EQ(item.calibration_seed, 3u);
   EXPECT_EQ(item.cost.forward, 65536u);
   EXPECT_EQ(item.cost.seconds, 1.5);
+  EXPECT_EQ(item.seconds, 0.25);
   EXPECT_EQ(item.status, "ok");
   EXPECT_EQ(item.warnings, std::vector<std::string>{"a warning"});
 }
@@ -210,6 +212,7 @@ TEST_F(RunFolder, FollowsWhatOthersCommit) {
     EXPECT_TRUE(items.has(example(n).id));
   }
   EXPECT_EQ(items.size(), 3u);
+  EXPECT_EQ(items.seconds().at(example(1).id), 0.25);
 }
 
 // A full disk, played by the limit on the size of a file.

@@ -1,0 +1,226 @@
+#include "bench/grid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <tuple>
+
+#include "core/data_places.h"
+#include "core/json.h"
+#include "core/sha256.h"
+#include "estimators/load_subject.h"
+
+namespace deeptail {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kSlices = 16;  // of a band of q
+constexpr std::size_t kMaxItems = 1 << 24;
+
+std::uint64_t hashed(const std::string& text) {
+  return std::stoull(sha256_hex(text).substr(0, 16), nullptr, 16);
+}
+
+std::string truth_path(const SuiteTargets& targets, const std::string& model, const std::string& dist) {
+  std::string name;
+  for (std::string_view rest = targets.truth; !rest.empty();) {
+    const auto take = [&](std::string_view mark, std::string_view value) {
+      if (!rest.starts_with(mark)) return false;
+      name += value;
+      rest.remove_prefix(mark.size());
+      return true;
+    };
+    if (!take("{model}", model) && !take("{dist}", dist)) take(rest.substr(0, 1), rest.substr(0, 1));
+  }
+  if (name.find('/') != std::string::npos) return name;
+  for (const fs::path& place : data_places("truth"))
+    if (fs::exists(place / name)) return (place / name).string();
+  throw InputError(
+      "truth {} of {} on {}: not found in $DEEPTAIL_HOME/truth, ./truth or beside the program; `deeptail "
+      "truth` "
+      "counts it",
+      name, model, dist);
+}
+
+Truth load_truth(const std::string& path, const std::string& model, const std::string& dist) {
+  return path.ends_with(".json") ? read_truth(path) : import_truth(path, model, dist);
+}
+
+void check_truth(const Truth& truth, const std::string& path, const RunHeader::Model& model,
+                 const RunHeader::File& dist) {
+  const auto same = [&](const char* what, const std::string& counted, const std::string& named,
+                        const std::string& name) {
+    if (!counted.empty() && counted != named)
+      throw InputError("{}: counts of another {} than {} (SHA-256 {:.12}, expected {:.12})", path, what, name,
+                       counted, named);
+  };
+  same("model", truth.model_sha256, model.sha256, model.name);
+  same("distribution", truth.dist_sha256, dist.sha256, dist.name);
+  if (!truth.counts.empty() && static_cast<std::uint64_t>(truth.counts.rbegin()->first) >= model.d_vocab)
+    throw InputError("{}: counts token {}, but {} has {} tokens", path, truth.counts.rbegin()->first,
+                     model.name, model.d_vocab);
+}
+
+// What can be known of a model without loading it.
+struct FoundModel {
+  ModelConfig config;
+  std::string tokenizer_sha256;
+};
+
+void add_models(Grid& grid, std::vector<FoundModel>& found) {
+  for (const std::string& name : grid.suite.models) {
+    const std::string folder = find_model(name);
+    const MappedFile file(folder + "/config.json");
+    const ModelConfig config = parse_config(file.text(), file.path());
+    const auto tokenizer = tokenizer_of(config, folder);
+    for (const auto& other : grid.header.models)
+      if (other.name == config.model_name)
+        throw InputError("model {} and another are both called {}", name, other.name);
+    grid.header.models.push_back({.name = config.model_name,
+                                  .sha256 = weights_sha256(folder),
+                                  .n_layers = config.n_layers,
+                                  .d_model = config.d_model,
+                                  .d_vocab = config.d_vocab});
+    found.push_back({config, tokenizer ? tokenizer->sha256 : ""});
+  }
+}
+
+void add_pairs(Grid& grid) {
+  std::vector<FoundModel> models;
+  add_models(grid, models);
+  std::vector<Distribution> dists;
+  for (const std::string& name : grid.suite.distributions) {
+    dists.push_back(load_distribution(name));
+    for (const auto& other : grid.header.distributions)
+      if (other.name == dists.back().name)
+        throw InputError("distribution {} and another are both called {}", name, other.name);
+    grid.header.distributions.push_back({dists.back().name, dists.back().sha256});
+  }
+  for (std::size_t m = 0; m < models.size(); ++m)
+    for (std::size_t d = 0; d < dists.size(); ++d) {
+      const auto& model = grid.header.models[m];
+      const auto& dist = grid.header.distributions[d];
+      check_fits(dists[d], models[m].config, models[m].tokenizer_sha256);
+      const std::string path = truth_path(grid.suite.targets, model.name, dist.name);
+      const Truth truth = load_truth(path, model.name, dist.name);
+      check_truth(truth, path, model, dist);
+      grid.header.truths.push_back({model.name + "-" + dist.name, sha256_of_file(path)});
+      grid.pairs.push_back({.model_path = grid.suite.models[m],
+                            .dist_path = grid.suite.distributions[d],
+                            .model = model.name,
+                            .dist = dist.name,
+                            .samples = truth.samples(),
+                            .targets = choose_targets(truth, grid.suite.targets)});
+    }
+}
+
+void add_items(Grid& grid) {
+  std::size_t n_targets = 0;
+  for (const GridPair& pair : grid.pairs) n_targets += pair.targets.size();
+  const std::size_t n_variants = grid.suite.variants.size(), replicas = grid.suite.replicas;
+  if (n_targets == 0) throw InputError("suite {}: no target has a q within the band", grid.suite.name);
+  if (replicas > kMaxItems / n_targets / n_variants)
+    throw InputError("suite {}: more than {} items", grid.suite.name, kMaxItems);
+  std::uint32_t turn = 0;
+  for (std::uint32_t v = 0; v < n_variants; ++v)
+    for (std::uint32_t p = 0; p < grid.pairs.size(); ++p)
+      for (std::uint32_t t = 0; t < grid.pairs[p].targets.size(); ++t)
+        for (std::uint32_t r = 0; r < replicas; ++r)
+          grid.items.push_back({.pair = p, .target = t, .variant = v, .replica = r, .turn = turn++});
+  for (GridItem& item : grid.items) {
+    const RunItem d = grid.described(item);
+    item.id = sha256_hex(fmt::format("{}|{}|{}|{}|{}", d.model, d.dist, fmt::join(d.target, ","), d.variant,
+                                     d.replica))
+                  .substr(0, 16);
+  }
+  const auto place = [&](const GridItem& i) {
+    return std::tuple(i.pair, i.replica, grid.suite.variants[i.variant].method.calibration, i.target,
+                      i.variant);
+  };
+  std::sort(grid.items.begin(), grid.items.end(),
+            [&](const GridItem& a, const GridItem& b) { return place(a) < place(b); });
+}
+
+}  // namespace
+
+std::vector<GridTarget> choose_targets(const Truth& truth, const SuiteTargets& choice) {
+  struct Candidate {
+    std::size_t slice;
+    std::uint64_t order;
+    GridTarget target;
+  };
+  const double low = std::log(choice.q_low), width = std::log(choice.q_high) - low;
+  std::vector<std::vector<Candidate>> slices(kSlices);
+  for (const auto& [token, count] : truth.counts) {
+    const double q = static_cast<double>(count) / static_cast<double>(truth.samples());
+    if (count == 0 || q < choice.q_low || q > choice.q_high) continue;
+    const double at = width > 0.0 ? (std::log(q) - low) / width : 0.0;
+    const auto slice = std::min(kSlices - 1, static_cast<std::size_t>(at * kSlices));
+    slices[slice].push_back({slice, hashed(fmt::format("target|{}|{}", choice.seed, token)), {token, count}});
+  }
+  for (auto& slice : slices)
+    std::sort(slice.begin(), slice.end(), [](const Candidate& a, const Candidate& b) {
+      return std::tie(a.order, a.target.token) < std::tie(b.order, b.target.token);
+    });
+  std::vector<GridTarget> chosen;
+  for (std::size_t round = 0, before = 1; before > 0; ++round) {
+    before = 0;
+    for (const auto& slice : slices)
+      if (round < slice.size() && chosen.size() < choice.count)
+        chosen.push_back(slice[round].target), ++before;
+  }
+  std::sort(chosen.begin(), chosen.end(),
+            [](const GridTarget& a, const GridTarget& b) { return a.token < b.token; });
+  return chosen;
+}
+
+RunItem Grid::described(const GridItem& item) const {
+  const GridPair& pair = pairs[item.pair];
+  const SuiteVariant& variant = suite.variants[item.variant];
+  return {.id = item.id,
+          .model = pair.model,
+          .dist = pair.dist,
+          .method = variant.method.name,
+          .variant = variant.label,
+          .target = {pair.targets[item.target].token},
+          .replica = item.replica,
+          .truth_count = pair.targets[item.target].count,
+          .truth_samples = pair.samples,
+          .seed = seed(item),
+          .calibration_seed = calibration_seed(item)};
+}
+
+std::uint64_t Grid::seed(const GridItem& item) const {
+  return hashed(fmt::format("seed|{}|{}", suite.seed, item.id));
+}
+
+std::uint64_t Grid::calibration_seed(const GridItem& item) const {
+  const GridPair& pair = pairs[item.pair];
+  return hashed(fmt::format("calibration|{}|{}|{}|{}", suite.seed, pair.model, pair.dist, item.replica));
+}
+
+Grid build_grid(Suite suite) {
+  Grid grid{.suite = std::move(suite)};
+  RunHeader& h = grid.header;
+  h.version = kVersion;
+  h.suite_name = grid.suite.name;
+  h.suite_sha256 = grid.suite.sha256;
+  h.suite_text = grid.suite.text;
+  h.profiles = grid.suite.profiles;
+  add_pairs(grid);
+  add_items(grid);
+  h.items = grid.items.size();
+  return grid;
+}
+
+std::vector<std::size_t> items_of_shard(const Grid& grid, std::size_t i, std::size_t n) {
+  std::vector<std::size_t> out;
+  for (std::size_t k = 0; k < grid.items.size(); ++k)
+    if (grid.items[k].turn % n == i - 1) out.push_back(k);
+  return out;
+}
+
+}  // namespace deeptail

@@ -1,0 +1,53 @@
+// The grid of a suite: every item with its id and seeds, from the files that the suite names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/suite.h"
+#include "deeptail/bench.h"
+
+namespace deeptail {
+
+struct GridTarget {
+  TokenId token = 0;
+  std::uint64_t count = 0;  // of the truth's samples
+};
+// Those within the band, at most `count`, spread evenly over log q: the band is cut into slices, and each
+// gives one target in turn, in an order that depends on seed and token alone. So a larger count adds targets
+// to those of a smaller one. Sorted by token.
+std::vector<GridTarget> choose_targets(const Truth& truth, const SuiteTargets& choice);
+
+// Model on distribution.
+struct GridPair {
+  std::string model_path = {}, dist_path = {};  // as the suite names them
+  std::string model = {}, dist = {};            // names
+  std::uint64_t samples = 0;                    // of the truth
+  std::vector<GridTarget> targets = {};
+};
+
+struct GridItem {
+  std::uint32_t pair = 0, target = 0, variant = 0, replica = 0;
+  std::uint32_t turn = 0;  // for dealing to shards: among items of the same method first
+  std::string id = {};
+};
+
+struct Grid {
+  Suite suite = {};
+  RunHeader header = {};
+  std::vector<GridPair> pairs = {};
+  std::vector<GridItem> items = {};  // in the order of work: what shares activations is together
+
+  // The item with all but its estimate.
+  RunItem described(const GridItem& item) const;
+  std::uint64_t seed(const GridItem& item) const;
+  std::uint64_t calibration_seed(const GridItem& item) const;  // the same for all targets and methods
+};
+
+// Reads, checks and hashes what the suite names.
+Grid build_grid(Suite suite);
+
+// Indices of the items that shard i of n (1 <= i <= n) takes: every n-th of each method's.
+std::vector<std::size_t> items_of_shard(const Grid& grid, std::size_t i, std::size_t n);
+
+}  // namespace deeptail

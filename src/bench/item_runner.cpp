@@ -1,0 +1,124 @@
+#include "bench/item_runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "bench/run_folder.h"
+
+namespace deeptail {
+
+namespace {
+
+using RunnerClock = std::chrono::steady_clock;
+
+double seconds_since(RunnerClock::time_point start) {
+  return std::chrono::duration<double>(RunnerClock::now() - start).count();
+}
+
+// What a method that cannot treat this event has told us about it: nothing.
+Estimate no_answer(const SuiteVariant& variant, TokenId token, std::uint64_t seed, const std::string& why) {
+  Estimate e{.method = variant.method.name, .target = {token}};
+  e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
+  e.log_high = 0.0;
+  e.status = Status::kNotReachedUpperBound;
+  e.seed = seed;
+  e.warnings = {"no answer: " + why};
+  return e;
+}
+
+std::string text_of(const std::optional<NamedTokenizer>& tokenizer, TokenId token) {
+  if (!tokenizer) return "";
+  try {
+    return std::string(tokenizer->tokenizer.bytes_of(token));
+  } catch (const InputError&) {  // an id without a token
+    return "";
+  }
+}
+
+}  // namespace
+
+// False when it was given up.
+bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
+  const GridPair& pair = grid_.pairs[item.pair];
+  if (pair_ != item.pair) {
+    pair_.reset();
+    captured_ = 0;
+    subject_ = std::make_unique<Subject>(load_subject(pair.model_path, pair.dist_path));
+    pair_ = item.pair;
+  }
+  const std::uint64_t wanted = grid_.suite.variants[item.variant].method.calibration;
+  const std::uint64_t seed = grid_.calibration_seed(item);
+  if (wanted == 0 || (captured_ == wanted && captured_seed_ == seed)) return true;
+  captured_ = 0;
+  activations_ = {};  // before the next ones are there
+  const auto start = RunnerClock::now();
+  bool given_up = false;
+  activations_ = capture(subject_->model, subject_->dist, {.count = wanted, .seed = seed}, pool_,
+                         [&](std::uint64_t) { return !(given_up = given_up || !keep_going(0.0)); });
+  if (given_up) return false;
+  capture_seconds_ = seconds_since(start);
+  captured_ = wanted;
+  captured_seed_ = seed;
+  return true;
+}
+
+Estimate ItemRunner::estimate(const GridItem& item, const MethodHooks& hooks) {
+  const SuiteVariant& variant = grid_.suite.variants[item.variant];
+  const TokenId token = grid_.pairs[item.pair].targets[item.target].token;
+  const bool on_cloud = variant.method.calibration > 0;
+  const std::uint64_t seed = grid_.seed(item);
+  MethodInput input{.model = &subject_->model,
+                    .dist = &subject_->dist,
+                    .head = &subject_->model.head(),
+                    .provenance = subject_->provenance};
+  if (on_cloud) {
+    input.activations = &activations_;
+    input.capture_cost = capture_cost(subject_->model.config(), subject_->dist, captured_, capture_seconds_);
+  }
+  try {
+    if (on_cloud)
+      check_activations(
+          activations_, subject_->model.config().d_model,
+          fmt::format("activations of {} on {}", input.provenance.model, input.provenance.dist));
+    return run_method(variant.method, input, Target({token}, *input.head), seed, pool_, hooks);
+  } catch (const InputError& e) {
+    // One event that a method cannot treat must not keep the run from all others.
+    Estimate none = no_answer(variant, token, seed, e.what());
+    none.provenance = input.provenance;
+    return none;
+  }
+}
+
+std::optional<std::string> ItemRunner::run(const GridItem& item, const Fraction& keep_going) {
+  if (!prepare(item, keep_going)) return std::nullopt;
+  const Method& method = grid_.suite.variants[item.variant].method;
+  RunItem described = grid_.described(item);
+  const double work =
+      std::max(1.0, static_cast<double>(method.work(subject_->model.config(), subject_->dist)));
+  const double replicas = static_cast<double>(method.replicas), log_q = std::log(described.q());
+  bool given_up = false;
+  const auto tell = [&](double done) {
+    return !(given_up = given_up || !keep_going(std::clamp(done, 0.0, 1.0)));
+  };
+  const auto start = RunnerClock::now();
+  Estimate e = estimate(
+      item,
+      {.keep_going = [&](std::uint64_t done) { return tell(static_cast<double>(done) / work); },
+       .after_level =
+           [&](const GaProgress& p) {
+             return tell((static_cast<double>(p.replica) + std::clamp(p.log_p / log_q, 0.0, 1.0)) / replicas);
+           }});
+  last_seconds_ = seconds_since(start);
+  if (given_up) return std::nullopt;
+  if (std::isnan(e.log_p) || std::isnan(e.log_low) || std::isnan(e.log_high))
+    throw std::logic_error(fmt::format("{} gave no number for token {} of {} on {}", described.variant,
+                                       described.target[0], described.model, described.dist));
+  decode_tokens(e, subject_->tokenizer);
+  described.target_text = text_of(subject_->tokenizer, described.target[0]);
+  described.seconds = last_seconds_;
+  return data_line(described, to_json(e));
+}
+
+}  // namespace deeptail

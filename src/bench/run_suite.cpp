@@ -1,0 +1,170 @@
+#include "bench/run_suite.h"
+
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <map>
+
+#include "core/write_file.h"
+
+namespace deeptail {
+
+namespace {
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct MeanSeconds {
+  double sum = 0.0;
+  std::size_t n = 0;
+  void add(double x) { sum += x, ++n; }
+  double mean() const { return sum / static_cast<double>(n); }
+};
+
+std::size_t count_done(const Grid& grid, const std::vector<std::size_t>& mine,
+                       const CommittedItems& committed) {
+  std::size_t n = 0;
+  for (const std::size_t k : mine) n += committed.has(grid.items[k].id) ? 1 : 0;
+  return n;
+}
+
+}  // namespace
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error || !std::filesystem::is_directory(folder))
+    throw InputError("{}: cannot create the folder: {}", folder, error ? error.message() : "there is a file");
+}
+
+bool holds_run(const Grid& grid, const std::string& folder) {
+  const std::string path = folder + "/run.json";
+  if (!std::filesystem::exists(path)) return false;
+  check_same_run(parse_run_header(read_from(path, 0), path), grid.header, folder);
+  return true;
+}
+
+void open_run_folder(const Grid& grid, const std::string& folder, Claims& claims) {
+  claims.wait_for(Claims::kHeader);
+  if (!holds_run(grid, folder)) {
+    if (!shard_paths(folder).empty())
+      throw InputError("{}: has shards, but no run.json that says of what; use another --out", folder);
+    RunHeader header = grid.header;
+    header.created = now_text();
+    write_file(folder + "/run.json", to_json(header));
+  }
+  claims.release(Claims::kHeader);
+}
+
+RunEta::RunEta(const Grid& grid, const CommittedItems& committed) : grid_(grid), start_(seconds_now()) {
+  for (const auto& [id, seconds] : committed.seconds()) seconds_before_ += seconds;
+}
+
+RunProgress RunEta::progress(const CommittedItems& committed) const {
+  // Of a variant on a model, of a variant, of anything: what is known best.
+  std::map<std::pair<std::uint32_t, std::string_view>, MeanSeconds> by_model;
+  std::map<std::uint32_t, MeanSeconds> by_variant;
+  MeanSeconds all;
+  std::vector<const GridItem*> left;
+  for (const GridItem& item : grid_.items) {
+    const auto found = committed.seconds().find(item.id);
+    if (found == committed.seconds().end()) {
+      left.push_back(&item);
+      continue;
+    }
+    by_model[{item.variant, grid_.pairs[item.pair].model}].add(found->second);
+    by_variant[item.variant].add(found->second);
+    all.add(found->second);
+  }
+  RunProgress out{.done = all.n, .total = grid_.items.size()};
+  // Seconds of work per second: below 1 where activations are captured, above where others help.
+  const double speed = (all.sum - seconds_before_) / (seconds_now() - start_);
+  if (!(speed > 0.0)) return out;
+  double work = 0.0;
+  for (const GridItem* item : left) {
+    const auto on_model = by_model.find({item->variant, grid_.pairs[item->pair].model});
+    const auto anywhere = by_variant.find(item->variant);
+    work += (on_model != by_model.end()     ? on_model->second
+             : anywhere != by_variant.end() ? anywhere->second
+                                            : all)
+                .mean();
+  }
+  out.eta = work / speed;
+  return out;
+}
+
+RunWorker::RunWorker(const Grid& grid, const std::string& folder, const std::string& shard_name,
+                     Claims& claims, CommittedItems& committed, ThreadPool& pool)
+    : grid_(grid), claims_(claims), committed_(committed), runner_(grid, pool), writer_(folder, shard_name) {}
+
+RunWorker::Done RunWorker::take(std::size_t index, const std::function<bool()>& keep_going) {
+  const GridItem& item = grid_.items[index];
+  if (committed_.has(item.id)) return Done::kWasDone;
+  if (!claims_.try_claim(index)) return Done::kTaken;
+  struct Release {
+    Claims& claims;
+    std::size_t index;
+    ~Release() { claims.release(index); }
+  } const release{claims_, index};
+  // Whoever had it before us committed before letting go of the claim: now it would be seen.
+  committed_.refresh();
+  if (committed_.has(item.id)) return Done::kWasDone;
+  const auto line = runner_.run(item, [&](double) { return keep_going(); });
+  if (!line) return Done::kGivenUp;
+  writer_.append(item.id, *line);
+  return Done::kCommitted;
+}
+
+RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& pool, const RunHooks& hooks) {
+  const std::vector<std::size_t> mine = items_of_shard(grid, options.shard, options.n_shards);
+  CommittedItems committed(options.out);
+  RunOutcome outcome{.total = mine.size()};
+  if (holds_run(grid, options.out)) {
+    committed.refresh();
+    outcome.done = count_done(grid, mine, committed);
+    if (outcome.done == outcome.total) {
+      outcome.kind = RunOutcome::Kind::kAlreadyFinished;
+      return outcome;
+    }
+  }
+  make_folder(options.out);
+  Claims claims(options.out);
+  open_run_folder(grid, options.out, claims);
+  RunWorker worker(grid, options.out, fmt::format("{}of{}", options.shard, options.n_shards), claims,
+                   committed, pool);
+  const RunEta eta(grid, committed);
+  // More than once: a process that dies leaves the item it had claimed.
+  bool stopped = false;
+  for (std::size_t taken = 1; taken > 0 && !stopped;) {
+    taken = 0;
+    for (const std::size_t k : mine) {
+      stopped = stopped || !hooks.keep_going();
+      if (stopped) break;
+      const RunWorker::Done done = worker.take(k, hooks.keep_going);
+      stopped = done == RunWorker::Done::kGivenUp;
+      if (done != RunWorker::Done::kCommitted) continue;
+      ++taken;
+      committed.refresh();
+      hooks.progress(eta.progress(committed));
+    }
+  }
+  committed.refresh();
+  outcome.done = count_done(grid, mine, committed);
+  using Kind = RunOutcome::Kind;
+  outcome.kind = outcome.done == outcome.total ? Kind::kFinished
+                 : stopped                     ? Kind::kStopped
+                                               : Kind::kLeftToOthers;
+  return outcome;
+}
+
+}  // namespace deeptail

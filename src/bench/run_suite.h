@@ -1,0 +1,75 @@
+// A run: every item of a grid once, into a folder, by any number of processes.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "bench/claims.h"
+#include "bench/grid.h"
+#include "bench/item_runner.h"
+#include "bench/run_folder.h"
+
+namespace deeptail {
+
+struct RunOptions {
+  std::string out = {};
+  std::size_t shard = 1, n_shards = 1;  // 1 <= shard <= n_shards
+};
+
+struct RunProgress {
+  std::size_t done = 0, total = 0;  // of the whole grid
+  double eta = -1.0;                // seconds until the whole grid is done; negative: not known yet
+};
+
+struct RunHooks {
+  std::function<bool()> keep_going = [] { return true; };  // false: give up the item in flight and stop
+  std::function<void(const RunProgress&)> progress = [](const RunProgress&) {};
+};
+
+struct RunOutcome {
+  enum class Kind { kFinished, kAlreadyFinished, kStopped, kLeftToOthers } kind = Kind::kFinished;
+  std::size_t done = 0, total = 0;  // of this shard
+};
+
+// Does what is missing of the shard. Throws InputError when the folder holds another run or cannot be
+// written.
+RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& pool, const RunHooks& hooks);
+
+// --- its parts, for other ways to hand out items ---
+
+void make_folder(const std::string& folder);
+// Throws InputError unless the folder is new or holds this run; then writes run.json where it is missing.
+void open_run_folder(const Grid& grid, const std::string& folder, Claims& claims);
+// Is there a run.json, and is it of this grid?
+bool holds_run(const Grid& grid, const std::string& folder);
+
+// How long what is left will take, from what items took until now, whoever did them.
+class RunEta {
+ public:
+  RunEta(const Grid& grid, const CommittedItems& committed);
+  RunProgress progress(const CommittedItems& committed) const;
+
+ private:
+  const Grid& grid_;
+  double seconds_before_ = 0.0;  // of items that were done when it started
+  double start_;
+};
+
+// One process's share of a run: claims, computes and commits single items.
+class RunWorker {
+ public:
+  RunWorker(const Grid& grid, const std::string& folder, const std::string& shard_name, Claims& claims,
+            CommittedItems& committed, ThreadPool& pool);
+
+  enum class Done { kCommitted, kWasDone, kTaken, kGivenUp };
+  Done take(std::size_t index, const std::function<bool()>& keep_going);
+
+ private:
+  const Grid& grid_;
+  Claims& claims_;
+  CommittedItems& committed_;
+  ItemRunner runner_;
+  ShardWriter writer_;
+};
+
+}  // namespace deeptail

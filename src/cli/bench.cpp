@@ -1,0 +1,15 @@
+// deeptail bench
+#include "cli/bench.h"
+
+#include "cli/commands.h"
+
+namespace deeptail::cli {
+
+void add_bench(CLI::App& app) {
+  CLI::App* bench = app.add_subcommand("bench", "Many estimates: methods against each other and the truth");
+  bench->require_subcommand(1);
+  add_bench_run(*bench);
+  add_bench_export(*bench);
+}
+
+}  // namespace deeptail::cli

@@ -1,0 +1,11 @@
+// The parts of `deeptail bench`, one file each.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace deeptail::cli {
+
+void add_bench_run(CLI::App& bench);
+void add_bench_export(CLI::App& bench);
+
+}  // namespace deeptail::cli

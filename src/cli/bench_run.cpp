@@ -1,0 +1,90 @@
+// deeptail bench run
+#include <charconv>
+#include <csignal>
+
+#include "bench/run_suite.h"
+#include "cli/bench.h"
+#include "cli/interrupt.h"
+#include "core/json.h"
+#include "core/progress.h"
+
+namespace deeptail::cli {
+
+namespace {
+
+struct BenchRunOptions {
+  std::string suite, out, shard = "1/1";
+  std::size_t threads = 0;
+  bool dry_run = false, quiet = false;
+};
+
+// "2/8" -> shard 2 of 8.
+RunOptions run_options(const BenchRunOptions& o) {
+  RunOptions out{.out = o.out};
+  const std::size_t slash = std::min(o.shard.find('/'), o.shard.size());
+  const auto number = [&](std::size_t from, std::size_t to, std::size_t& value) {
+    const char *begin = o.shard.data() + from, *end = o.shard.data() + to;
+    const auto [stop, error] = std::from_chars(begin, end, value);
+    return error == std::errc() && stop == end;
+  };
+  const bool good = slash < o.shard.size() && number(0, slash, out.shard) &&
+                    number(slash + 1, o.shard.size(), out.n_shards) && out.shard >= 1 &&
+                    out.shard <= out.n_shards;
+  if (!good) throw InputError("--shard {}: expected i/n with i from 1 to n, such as 2/8", printable(o.shard));
+  return out;
+}
+
+void tell_outcome(const RunOutcome& outcome, const BenchRunOptions& o) {
+  using Kind = RunOutcome::Kind;
+  const std::string whose = o.shard == "1/1" ? "" : fmt::format(" of shard {}", o.shard);
+  switch (outcome.kind) {
+    case Kind::kFinished:
+      fmt::print("{}: all {} items{} done\n", o.out, outcome.total, whose);
+      return;
+    case Kind::kAlreadyFinished:
+      fmt::print("{}: all {} items{} were done before, nothing to do\n", o.out, outcome.total, whose);
+      return;
+    case Kind::kLeftToOthers:
+      fmt::print("{}: {} of {} items{} done; others are at work on the rest\n", o.out, outcome.done,
+                 outcome.total, whose);
+      return;
+    case Kind::kStopped:
+      throw Stopped(kInterrupted,
+                    fmt::format("stopped after {} of {} items{}; they are saved in {}, and the same "
+                                "command continues",
+                                outcome.done, outcome.total, whose, o.out));
+  }
+}
+
+void bench_run(const BenchRunOptions& o) {
+  const RunOptions options = run_options(o);
+  const Grid grid = build_grid(read_suite(o.suite));
+  ThreadPool pool(o.threads);
+  catch_interrupts();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like any other
+  ProgressMeter meter(stderr, progress_style(stderr, o.quiet),
+                      {.label = grid.suite.name, .unit = "items", .total = grid.items.size()});
+  const RunOutcome outcome =
+      run_suite(grid, options, pool,
+                {.keep_going = [] { return !interrupted(); },
+                 .progress = [&](const RunProgress& p) { meter.update(p.done, p.eta); }});
+  tell_outcome(outcome, o);
+}
+
+}  // namespace
+
+void add_bench_run(CLI::App& bench) {
+  CLI::App* sub = bench.add_subcommand("run", "Makes the estimates of a suite, or those that are missing");
+  const auto o = std::make_shared<BenchRunOptions>();
+  sub->add_option("suite", o->suite, "File, such as suites/quick.toml")->required();
+  sub->add_option("--out", o->out, "Folder of the run; made where it is missing, continued where it is not")
+      ->required();
+  sub->add_option("--shard", o->shard, "i/n: only the i-th of n parts")->capture_default_str();
+  sub->add_option("--threads", o->threads, "Threads; 0: one per core")->capture_default_str();
+  sub->add_flag("--dry-run", o->dry_run,
+                "Only tell what there is to do, how long it takes and how much memory");
+  sub->add_flag("--quiet", o->quiet, "No progress");
+  sub->callback([o] { bench_run(*o); });
+}
+
+}  // namespace deeptail::cli
