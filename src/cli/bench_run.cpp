@@ -2,6 +2,7 @@
 #include <charconv>
 #include <csignal>
 
+#include "bench/forecast.h"
 #include "bench/run_suite.h"
 #include "cli/bench.h"
 #include "cli/interrupt.h"
@@ -56,12 +57,35 @@ void tell_outcome(const RunOutcome& outcome, const BenchRunOptions& o) {
   }
 }
 
+void dry_run(const Grid& grid, const RunOptions& options, ThreadPool& pool, const BenchRunOptions& o) {
+  ProgressMeter meter(stderr, progress_style(stderr, o.quiet), {.label = "probing", .unit = "probes"});
+  const Forecast forecast = forecast_run(grid, options, pool, [&](std::size_t done, std::size_t total) {
+    meter.set_total(total);
+    meter.update(done);
+    return !interrupted();
+  });
+  if (interrupted()) throw Stopped(kInterrupted, "interrupted; a dry run leaves nothing behind");
+  fmt::print("{}: {} pairs of model and distribution, {} items{}, {} of them done\n", grid.suite.name,
+             grid.pairs.size(), forecast.items, o.shard == "1/1" ? "" : " in shard " + o.shard,
+             forecast.done);
+  fmt::print("{:<40} {:>8} {:>10} {:>10}\n", "to do", "items", "s each", "time");
+  for (const Forecast::Row& row : forecast.rows)
+    if (row.items > 0)
+      fmt::print("{:<40} {:>8} {:>10.3g} {:>10}\n", row.variant, row.items,
+                 row.seconds / static_cast<double>(row.items), clock_text(row.seconds));
+  if (forecast.capture_seconds > 0.0)
+    fmt::print("{:<40} {:>8} {:>10} {:>10}\n", "activations", "", "", clock_text(forecast.capture_seconds));
+  fmt::print("predicted time {} with {} threads, memory {} MiB\n", clock_text(forecast.seconds()),
+             pool.size(), forecast.peak_bytes >> 20);
+}
+
 void bench_run(const BenchRunOptions& o) {
   const RunOptions options = run_options(o);
   const Grid grid = build_grid(read_suite(o.suite));
   ThreadPool pool(o.threads);
   catch_interrupts();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like any other
+  if (o.dry_run) return dry_run(grid, options, pool, o);
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet),
                       {.label = grid.suite.name, .unit = "items", .total = grid.items.size()});
   const RunOutcome outcome =

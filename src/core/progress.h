@@ -37,6 +37,7 @@ class ProgressMeter {
 
   // Shows at most ten bars a second or one line every ten seconds.
   void update(std::uint64_t done, double eta = -1.0);
+  void set_total(std::uint64_t total) { state_.total = total; }
   const ProgressState& state() const { return state_; }
 
  private:
