@@ -1,5 +1,5 @@
 # Thin front of the CMake presets. Every target installs what it needs first (scripts/install-deps).
-.PHONY: build demo test test-release test-sanitizers test-statistical bench format deps clean
+.PHONY: build demo quick test test-release test-sanitizers test-statistical bench format deps clean
 
 build: deps
 	cmake --preset release >/dev/null
@@ -7,6 +7,11 @@ build: deps
 
 demo: build
 	scripts/demo
+
+# A small benchmark and its report.
+quick: build
+	build/deeptail bench run suites/quick.toml --out runs/quick
+	if build/deeptail report --help >/dev/null 2>&1; then build/deeptail report runs/quick --out report.html; fi
 
 test: test-release test-sanitizers
 

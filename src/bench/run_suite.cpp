@@ -66,7 +66,8 @@ void open_run_folder(const Grid& grid, const std::string& folder, Claims& claims
   claims.release(Claims::kHeader);
 }
 
-RunEta::RunEta(const Grid& grid, const CommittedItems& committed) : grid_(grid), start_(seconds_now()) {
+RunEta::RunEta(const Grid& grid, const CommittedItems& committed)
+    : grid_(grid), before_(committed.size()), start_(seconds_now()) {
   for (const auto& [id, seconds] : committed.seconds()) seconds_before_ += seconds;
 }
 
@@ -86,7 +87,7 @@ RunProgress RunEta::progress(const CommittedItems& committed) const {
     by_variant[item.variant].add(found->second);
     all.add(found->second);
   }
-  RunProgress out{.done = all.n, .total = grid_.items.size()};
+  RunProgress out{.done = all.n, .total = grid_.items.size(), .before = before_};
   // Seconds of work per second: below 1 where activations are captured, above where others help.
   const double speed = (all.sum - seconds_before_) / (seconds_now() - start_);
   if (!(speed > 0.0)) return out;

@@ -18,6 +18,7 @@ struct RunOptions {
 
 struct RunProgress {
   std::size_t done = 0, total = 0;  // of the whole grid
+  std::size_t before = 0;           // done when this process started
   double eta = -1.0;                // seconds until the whole grid is done; negative: not known yet
 };
 
@@ -51,7 +52,8 @@ class RunEta {
 
  private:
   const Grid& grid_;
-  double seconds_before_ = 0.0;  // of items that were done when it started
+  std::size_t before_;           // items that were done when it started
+  double seconds_before_ = 0.0;  // that they took
   double start_;
 };
 

@@ -4,6 +4,9 @@
 
 #include "bench/forecast.h"
 #include "bench/run_suite.h"
+#ifdef DEEPTAIL_MPI
+#include "bench/run_mpi.h"
+#endif
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 #include "core/json.h"
@@ -16,7 +19,7 @@ namespace {
 struct BenchRunOptions {
   std::string suite, out, shard = "1/1";
   std::size_t threads = 0;
-  bool dry_run = false, quiet = false;
+  bool dry_run = false, mpi = false, quiet = false;
 };
 
 // "2/8" -> shard 2 of 8.
@@ -79,20 +82,34 @@ void dry_run(const Grid& grid, const RunOptions& options, ThreadPool& pool, cons
              pool.size(), forecast.peak_bytes >> 20);
 }
 
+void bench_run_mpi([[maybe_unused]] const BenchRunOptions& o, [[maybe_unused]] const RunOptions& options,
+                   [[maybe_unused]] const Grid& grid, [[maybe_unused]] const RunHooks& hooks) {
+#ifdef DEEPTAIL_MPI
+  // Ranks share a machine's cores already: one thread each unless more are asked for.
+  const auto outcome = run_suite_mpi(grid, options, std::max<std::size_t>(1, o.threads), hooks);
+  if (outcome) tell_outcome(*outcome, o);
+#else
+  throw InputError("--mpi: this build has no MPI; configure with -DDEEPTAIL_MPI=ON, or use --shard i/n");
+#endif
+}
+
 void bench_run(const BenchRunOptions& o) {
   const RunOptions options = run_options(o);
   const Grid grid = build_grid(read_suite(o.suite));
-  ThreadPool pool(o.threads);
   catch_interrupts();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like any other
-  if (o.dry_run) return dry_run(grid, options, pool, o);
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet),
                       {.label = grid.suite.name, .unit = "items", .total = grid.items.size()});
-  const RunOutcome outcome =
-      run_suite(grid, options, pool,
-                {.keep_going = [] { return !interrupted(); },
-                 .progress = [&](const RunProgress& p) { meter.update(p.done, p.eta); }});
-  tell_outcome(outcome, o);
+  const RunHooks hooks{.keep_going = [] { return !interrupted(); },
+                       .progress =
+                           [&](const RunProgress& p) {
+                             meter.set_done_before(p.before);
+                             meter.update(p.done, p.eta);
+                           }};
+  if (o.mpi && !o.dry_run) return bench_run_mpi(o, options, grid, hooks);
+  ThreadPool pool(o.threads);
+  if (o.dry_run) return dry_run(grid, options, pool, o);
+  tell_outcome(run_suite(grid, options, pool, hooks), o);
 }
 
 }  // namespace
@@ -107,6 +124,7 @@ void add_bench_run(CLI::App& bench) {
   sub->add_option("--threads", o->threads, "Threads; 0: one per core")->capture_default_str();
   sub->add_flag("--dry-run", o->dry_run,
                 "Only tell what there is to do, how long it takes and how much memory");
+  sub->add_flag("--mpi", o->mpi, "As a rank of an MPI job (builds with DEEPTAIL_MPI)");
   sub->add_flag("--quiet", o->quiet, "No progress");
   sub->callback([o] { bench_run(*o); });
 }

@@ -37,7 +37,9 @@ class ProgressMeter {
 
   // Shows at most ten bars a second or one line every ten seconds.
   void update(std::uint64_t done, double eta = -1.0);
+  // Where they are not known at the start.
   void set_total(std::uint64_t total) { state_.total = total; }
+  void set_done_before(std::uint64_t done) { state_.done_before = done; }
   const ProgressState& state() const { return state_; }
 
  private:

@@ -1,0 +1,144 @@
+#include "bench/grid.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+
+#include "bench/claims.h"
+
+namespace deeptail {
+namespace {
+
+constexpr const char* kGridSuite = R"(
+name = "grid"
+models = ["{}/models/dt-1l"]
+distributions = ["{}/distributions/hex.json", "{}/distributions/caps.json"]
+replicas = 2
+budget = "2^10"
+[targets]
+band = [1e-6, 1e-4]
+count = 5
+truth = "{}/truth/{{model}}-{{dist}}.json"
+[[methods]]
+method = "mc"
+[[methods]]
+method = "ga-amls"
+calibration = 1000
+prior = ["student_t", "gaussian"]
+kernel = ["mala", "pcn"]
+)";
+
+Grid example_grid() {
+  const std::string root = DEEPTAIL_SOURCE;
+  return build_grid(parse_suite(fmt::format(fmt::runtime(kGridSuite), root, root, root, root), "grid.toml"));
+}
+
+TEST(Suite, SweepsAndBudget) {
+  const Grid grid = example_grid();
+  std::vector<std::string> labels;
+  for (const SuiteVariant& v : grid.suite.variants) labels.push_back(v.label);
+  EXPECT_EQ(labels, (std::vector<std::string>{"mc", "ga-amls/student_t/mala", "ga-amls/student_t/pcn",
+                                              "ga-amls/gaussian/mala", "ga-amls/gaussian/pcn"}));
+  EXPECT_EQ(grid.suite.variants[0].method.work({}, {}), 1024u);
+  EXPECT_EQ(grid.suite.variants[1].method.calibration, 1000u);
+  EXPECT_EQ(grid.suite.profiles.size(), 4u);
+}
+
+TEST(Suite, ShippedSuitesAreRead) {
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("{}/suites", DEEPTAIL_SOURCE))) {
+    const Suite suite = read_suite(entry.path().string());
+    EXPECT_EQ(suite.name, entry.path().stem());
+    EXPECT_FALSE(suite.variants.empty());
+  }
+}
+
+TEST(GridItems, EveryItemOnceWithItsOwnSeed) {
+  const Grid grid = example_grid();
+  ASSERT_EQ(grid.items.size(), 2u * 5 * 5 * 2);
+  EXPECT_EQ(grid.header.items, grid.items.size());
+  std::set<std::string> ids;
+  std::set<std::uint64_t> seeds, clouds;
+  for (const GridItem& item : grid.items) {
+    ids.insert(item.id);
+    seeds.insert(grid.seed(item));
+    clouds.insert(grid.calibration_seed(item));
+    const RunItem described = grid.described(item);
+    EXPECT_GE(described.q(), 1e-6);
+    EXPECT_LE(described.q(), 1e-4);
+  }
+  EXPECT_EQ(ids.size(), grid.items.size());
+  EXPECT_EQ(seeds.size(), grid.items.size());
+  EXPECT_EQ(clouds.size(), 4u);  // one per pair and replica
+}
+
+TEST(GridItems, ShardsPartTheGridEvenly) {
+  const Grid grid = example_grid();
+  for (const std::size_t n : {1, 2, 3, 5, 7, 200}) {
+    std::set<std::size_t> seen;
+    for (std::size_t i = 1; i <= n; ++i) {
+      const auto mine = items_of_shard(grid, i, n);
+      EXPECT_LE(mine.size(), grid.items.size() / n + 1);
+      std::map<std::uint32_t, std::size_t> by_variant;
+      for (const std::size_t k : mine) ++by_variant[grid.items[k].variant];
+      for (const auto& [variant, count] : by_variant)
+        EXPECT_LE(count, 20 / n + 1);  // no shard has all the slow ones
+      seen.insert(mine.begin(), mine.end());
+    }
+    EXPECT_EQ(seen.size(), grid.items.size());
+  }
+}
+
+TEST(GridTargets, SpreadOverLogQAndNested) {
+  Truth truth;
+  std::uint64_t sum = 0;
+  for (TokenId t = 0; t < 1000; ++t) {
+    truth.counts[t] = t < 900 ? 2 : static_cast<std::uint64_t>(t) * 100;  // most are rare
+    sum += truth.counts[t];
+  }
+  const std::uint64_t samples = std::uint64_t{1} << 32;
+  truth.counts[5000] = samples - sum;
+  truth.ranges = {{.source = "x", .count = samples}};
+  SuiteTargets choice{.q_low = 4e-10, .q_high = 1e-3, .count = 40};
+  const auto forty = choose_targets(truth, choice);
+  ASSERT_EQ(forty.size(), 40u);
+  std::size_t rare = 0;
+  for (const GridTarget& t : forty) rare += t.count == 2 ? 1 : 0;
+  EXPECT_EQ(rare, 20u);  // two slices of the band hold anything, and each gives half
+  choice.count = 10;
+  std::set<TokenId> all;
+  for (const GridTarget& t : forty) all.insert(t.token);
+  for (const GridTarget& t : choose_targets(truth, choice)) EXPECT_TRUE(all.contains(t.token));
+  choice.count = 5000;
+  EXPECT_EQ(choose_targets(truth, choice).size(), 1000u);
+  choice.seed = 2;
+  choice.count = 10;
+  bool differs = false;
+  for (const GridTarget& t : choose_targets(truth, choice)) differs = differs || !all.contains(t.token);
+  EXPECT_TRUE(differs);
+}
+
+TEST(Claims, HeldByOneAndGoneWithIt) {
+  std::string folder = (std::filesystem::temp_directory_path() / "deeptail-claims-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  {
+    Claims a(folder);
+    auto b = std::make_unique<Claims>(folder);
+    EXPECT_TRUE(a.try_claim(3));
+    EXPECT_FALSE(b->try_claim(3));
+    EXPECT_TRUE(b->try_claim(4));
+    EXPECT_FALSE(a.try_claim(4));
+    b.reset();  // as when its process dies
+    EXPECT_TRUE(a.try_claim(4));
+    a.release(3);
+    Claims c(folder);
+    EXPECT_TRUE(c.try_claim(3));
+    EXPECT_FALSE(c.try_claim(4));
+  }
+  EXPECT_THROW(Claims("/nowhere"), InputError);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace deeptail
