@@ -26,6 +26,7 @@ struct HandOut {
   std::deque<std::size_t> waiting = {};        // indices of items
   std::map<int, std::size_t> at_work = {};     // by rank
   std::map<int, std::size_t> suspicious = {};  // at work on something that nobody claims
+  std::vector<int> idle = {};                  // ranks that wait for work
   int active = 0;                              // ranks that may still ask
   std::size_t lost = 0;                        // ranks that died
 };
@@ -52,17 +53,31 @@ void look_for_lost(HandOut& work, const Grid& grid, const CommittedItems& commit
   work.suspicious = std::move(suspicious);
 }
 
-void answer(HandOut& work, int rank, std::int64_t asking, bool stop) {
-  work.at_work.erase(rank);
-  std::int64_t index = kNothingLeft;
-  if (asking == kReady && !stop && !work.waiting.empty()) {
-    index = static_cast<std::int64_t>(work.waiting.front());
-    work.at_work[rank] = work.waiting.front();
-    work.waiting.pop_front();
-  } else {
-    --work.active;
+// Gives work to the ranks that wait for it. They are sent home only when nobody is at work any more, since
+// what is at work may have to be done again.
+void serve(HandOut& work, bool stop) {
+  while (!work.idle.empty()) {
+    std::int64_t index = kNothingLeft;
+    if (!stop && !work.waiting.empty()) {
+      index = static_cast<std::int64_t>(work.waiting.front());
+      work.at_work[work.idle.back()] = work.waiting.front();
+      work.waiting.pop_front();
+    } else if (!stop && !work.at_work.empty()) {
+      return;
+    } else {
+      --work.active;
+    }
+    MPI_Send(&index, 1, MPI_INT64_T, work.idle.back(), kGive, MPI_COMM_WORLD);
+    work.idle.pop_back();
   }
-  if (asking == kReady) MPI_Send(&index, 1, MPI_INT64_T, rank, kGive, MPI_COMM_WORLD);
+}
+
+// Waiting inside MPI would take a whole core from the others.
+bool message_there(int source, Tag tag, MPI_Status& status) {
+  int there = 0;
+  MPI_Iprobe(source, tag, MPI_COMM_WORLD, &there, &status);
+  if (there == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return there != 0;
 }
 
 RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, const RunHooks& hooks) {
@@ -76,23 +91,23 @@ RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, cons
   const RunEta eta(grid, committed);
   auto looked = MpiClock::now();
   while (work.active > 0) {
-    int there = 0;
     MPI_Status status;
-    MPI_Iprobe(MPI_ANY_SOURCE, kAsk, MPI_COMM_WORLD, &there, &status);
-    if (there != 0) {
+    if (message_there(MPI_ANY_SOURCE, kAsk, status)) {
       std::int64_t asking = kReady;
       MPI_Recv(&asking, 1, MPI_INT64_T, status.MPI_SOURCE, kAsk, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      answer(work, status.MPI_SOURCE, asking, !hooks.keep_going());
+      work.at_work.erase(status.MPI_SOURCE);
+      if (asking == kReady)
+        work.idle.push_back(status.MPI_SOURCE);
+      else
+        --work.active;
       committed.refresh();
       hooks.progress(eta.progress(committed));
-      continue;
+    } else if (std::chrono::duration<double>(MpiClock::now() - looked).count() >= kLookForLost) {
+      looked = MpiClock::now();
+      committed.refresh();
+      look_for_lost(work, grid, committed, claims);
     }
-    // Waiting inside MPI would take a whole core from the others.
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (std::chrono::duration<double>(MpiClock::now() - looked).count() < kLookForLost) continue;
-    looked = MpiClock::now();
-    committed.refresh();
-    look_for_lost(work, grid, committed, claims);
+    serve(work, !hooks.keep_going());
   }
   committed.refresh();
   RunOutcome outcome{.total = grid.items.size()};
@@ -121,6 +136,8 @@ bool work_as_told(const Grid& grid, const RunOptions& options, int rank, ThreadP
     const std::int64_t asking = given_up || !hooks.keep_going() ? kStopping : kReady;
     MPI_Send(&asking, 1, MPI_INT64_T, 0, kAsk, MPI_COMM_WORLD);
     if (asking == kStopping) return true;
+    MPI_Status status;
+    while (!message_there(0, kGive, status)) continue;
     std::int64_t index = kNothingLeft;
     MPI_Recv(&index, 1, MPI_INT64_T, 0, kGive, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (index == kNothingLeft) return !hooks.keep_going();
