@@ -74,19 +74,31 @@ std::set<std::uint32_t> pairs_to_probe(const Grid& grid, const Knowledge& known)
   return out;
 }
 
-// Seconds that the item would take in all.
+// Seconds that the item would take in all. What comes before its first sign of progress is done once, so the
+// rest is told from the speed after it.
 double probe(ItemRunner& runner, const GridItem& item) {
   using Clock = std::chrono::steady_clock;
-  double share = 0.0;
-  std::optional<Clock::time_point> start;
-  runner.run(item, [&](double done) {
-    if (done <= 0.0) return true;  // activations first
-    if (!start) start = Clock::now();
-    share = done;
-    const double seconds = std::chrono::duration<double>(Clock::now() - *start).count();
-    return seconds < kProbeSeconds || done < kLeastShare || done >= 1.0;
-  });
-  return share > 0.0 && share < 1.0 ? runner.last_seconds() / share : runner.last_seconds();
+  struct Sign {
+    Clock::time_point time;
+    double share;
+  };
+  std::optional<Sign> first, last;
+  const bool finished =
+      runner
+          .run(item,
+               [&](double share) {
+                 if (share <= 0.0) return true;  // activations first
+                 last = {Clock::now(), share};
+                 if (!first) first = last;
+                 const double seconds = std::chrono::duration<double>(last->time - first->time).count();
+                 return seconds < kProbeSeconds || share - first->share < kLeastShare || share >= 1.0;
+               })
+          .has_value();
+  const double seconds = runner.last_seconds();
+  if (finished) return seconds;
+  const double rate =
+      (last->share - first->share) / std::chrono::duration<double>(last->time - first->time).count();
+  return seconds + (1.0 - last->share) / rate;
 }
 
 void probe_group(const Grid& grid, ItemRunner& runner, const std::vector<const GridItem*>& items,
