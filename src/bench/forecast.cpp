@@ -83,17 +83,14 @@ double probe(ItemRunner& runner, const GridItem& item) {
     double share;
   };
   std::optional<Sign> first, last;
-  const bool finished =
-      runner
-          .run(item,
-               [&](double share) {
-                 if (share <= 0.0) return true;  // activations first
-                 last = {Clock::now(), share};
-                 if (!first) first = last;
-                 const double seconds = std::chrono::duration<double>(last->time - first->time).count();
-                 return seconds < kProbeSeconds || share - first->share < kLeastShare || share >= 1.0;
-               })
-          .has_value();
+  const auto keep_going = [&](double share) {
+    if (share <= 0.0) return true;  // activations first
+    last = {Clock::now(), share};
+    if (!first) first = last;
+    const double seconds = std::chrono::duration<double>(last->time - first->time).count();
+    return seconds < kProbeSeconds || share - first->share < kLeastShare || share >= 1.0;
+  };
+  const bool finished = runner.run(item, keep_going).has_value();
   const double seconds = runner.last_seconds();
   if (finished) return seconds;
   const double rate =

@@ -45,7 +45,7 @@ Run read_run(const std::string& folder) {
     run.torn += scan.torn;
     for (const ShardScan::Entry& entry : scan.committed) {
       const std::string where = fmt::format("{} line {}", path, entry.line);
-      const auto [known, is_new] = first.try_emplace(entry.id, entry.data, where);
+      const auto [known, is_new] = first.try_emplace(entry.id, Place{entry.data, where});
       if (is_new)
         run.items.push_back(parse_data_line(entry.data, where));
       else if (!same_result(known->second.line, entry.data, where))
