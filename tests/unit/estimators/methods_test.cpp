@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "estimators/subject.h"
+#include "subject.h"
 
 namespace deeptail {
 namespace {
