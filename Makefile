@@ -1,5 +1,5 @@
 # Thin front of the CMake presets. Every target installs what it needs first (scripts/install-deps).
-.PHONY: build demo test test-release test-sanitizers test-statistical bench format deps clean
+.PHONY: build demo test test-release test-sanitizers test-statistical test-cuda bench format deps clean
 
 build: deps
 	cmake --preset release >/dev/null
@@ -26,6 +26,12 @@ test-sanitizers: deps
 test-statistical: build
 	cmake --build --preset release --target statistical_tests
 	ctest --preset release -C statistical -L statistical
+
+# On a machine with an NVIDIA GPU and nvcc.
+test-cuda: deps
+	cmake --preset release -DDEEPTAIL_CUDA=ON >/dev/null
+	cmake --build --preset release --target deeptail cuda_truth_check
+	build/cuda_truth_check --cpu 12 --compare 18 --time 24
 
 bench: deps
 	scripts/install-deps bench

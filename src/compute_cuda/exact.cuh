@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compute_cuda/first_layer.cuh"
+#include "compute_cuda/last_attention.cuh"
 #include "compute_cuda/tail.cuh"
 
 namespace deeptail::cuda {
@@ -21,7 +22,7 @@ struct ExactArgs {
   const float* first;          // [rows, 384], unscaled
   const ExactBlock* blocks;    // [n_layers]
   const float *ln_final_w, *ln_final_b, *w_u, *b_u;  // w_u: [128, n_columns]
-  const std::uint32_t *near, *n_near;  // which inputs; near null: all of [0, *n_near)
+  InputList list;
   float *z, *x_last;                   // [of the listed inputs, 128]
   Verdicts verdicts;
 };
@@ -31,6 +32,25 @@ inline constexpr int kRowGroup = 12;  // rows whose sums a thread keeps at a tim
 
 __host__ __device__ inline int exact_rows(int length) { return (length + kRowGroup - 1) / kRowGroup * kRowGroup; }
 inline std::size_t exact_shared_bytes(int length) { return sizeof(float) * exact_rows(length) * (128 + 128 + 384); }
+
+// sums[c][r] += a[r] . column c of w, 128 columns apart, for kColumns of them: what a row costs to read is shared.
+template <int kColumns, int kRows>
+__device__ inline void dot_columns(const float* a, const float* w, int n_columns, float (&sums)[kColumns][kRows]) {
+  for (int k = 0; k < 128; k += 4) {
+    float v[kColumns][4];
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) v[c][i] = __ldg(w + static_cast<std::size_t>(k + i) * n_columns + 128 * c);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const float4 u = *reinterpret_cast<const float4*>(a + r * 128 + k);
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c)
+        sums[c][r] = fmaf(u.w, v[c][3], fmaf(u.z, v[c][2], fmaf(u.y, v[c][1], fmaf(u.x, v[c][0], sums[c][r]))));
+    }
+  }
+}
 
 // sums[r] += a[r0 + r] . column of w, r < kRows; a: shared, [.., stride]; w: the column's first element, next row
 // n_columns on. Sequential in k, as on the CPU.
@@ -191,8 +211,8 @@ class ExactWorker {
 __global__ void __launch_bounds__(kExactThreads) exact_blocks(const __grid_constant__ ExactArgs args) {
   extern __shared__ __align__(16) float exact_memory[];
   ExactWorker worker(args, exact_memory);
-  const std::uint32_t n = *args.n_near;
-  for (std::uint32_t i = blockIdx.x; i < n; i += gridDim.x) worker.run(args.near != nullptr ? args.near[i] : i, i);
+  const std::uint32_t n = *args.list.n;
+  for (std::uint32_t i = blockIdx.x; i < n; i += gridDim.x) worker.run(args.list.at(i), i);
 }
 
 inline constexpr int kExactTailRows = 16;
@@ -211,7 +231,10 @@ class ExactTail {
     const int c = threadIdx.x;
     for (int r = 0; r < kExactTailRows; ++r) {
       const std::size_t i = min(first + r, n - 1);
-      s_.x[r * 128 + c] = args_.x_last[i * 128 + c] + block_.b_o[c];
+      const float x = args_.n_layers > 1
+                          ? args_.x_last[i * 128 + c]
+                          : args_.embedding.at(args_.rows[(args_.list.at(i) + std::size_t{1}) * args_.length - 1], c, 128);
+      s_.x[r * 128 + c] = x + block_.b_o[c];
       s_.y[r * 128 + c] = args_.z[i * 128 + c];
     }
     __syncthreads();
@@ -249,13 +272,20 @@ class ExactTail {
     for (int r = 0; r < kExactTailRows; ++r) s_.x[r * 128 + threadIdx.x] = sums[r];
     __syncthreads();
   }
+  static constexpr int kColumns = 2;  // of a thread at a time; n_columns is a multiple of kColumns * kExactThreads
   __device__ void unembed(std::uint32_t first, std::uint32_t n) {
     TopTwo top[kExactTailRows];
-    for (int column = threadIdx.x; column < args_.n_columns; column += kExactThreads) {
-      float sums[kExactTailRows];
-      columns(args_.b_u, args_.w_u, args_.n_columns, column, sums);
+    for (int column = threadIdx.x; column < args_.n_columns; column += kColumns * kExactThreads) {
+      float sums[kColumns][kExactTailRows];
 #pragma unroll
-      for (int r = 0; r < kExactTailRows; ++r) top[r].add(sums[r], column);
+      for (int c = 0; c < kColumns; ++c)
+#pragma unroll
+        for (int r = 0; r < kExactTailRows; ++r) sums[c][r] = args_.b_u[column + 128 * c];
+      dot_columns(s_.y, args_.w_u + column, args_.n_columns, sums);
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c)
+#pragma unroll
+        for (int r = 0; r < kExactTailRows; ++r) top[r].add(sums[c][r], column + 128 * c);
     }
 #pragma unroll
     for (int r = 0; r < kExactTailRows; ++r) {
@@ -264,7 +294,7 @@ class ExactTail {
       if (threadIdx.x == r % 32 && first + r < n) {
         TopTwo all;
         for (int i = 0; i < kExactThreads; ++i) all.merge(s_.best[i], s_.second[i], s_.id[i]);
-        const std::uint32_t input = args_.near != nullptr ? args_.near[first + r] : first + r;
+        const std::uint32_t input = args_.list.at(first + r);
         if (args_.verdicts.said != nullptr) args_.verdicts.said[input] = all.id;
         if (args_.verdicts.gap != nullptr) args_.verdicts.gap[input] = all.best - all.second;
         atomicAdd(args_.verdicts.counts + all.id, 1ULL);
@@ -280,7 +310,7 @@ class ExactTail {
 
 __global__ void __launch_bounds__(kExactThreads) exact_tail(const __grid_constant__ ExactArgs args) {
   __shared__ ExactTail::Shared shared;
-  const std::uint32_t n = *args.n_near;
+  const std::uint32_t n = *args.list.n;
   ExactTail worker(args, shared);
   for (std::uint32_t first = blockIdx.x * kExactTailRows; first < n; first += gridDim.x * kExactTailRows) worker.run(first, n);
 }

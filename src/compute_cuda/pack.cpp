@@ -96,7 +96,7 @@ Halves pack_last_mlp(const DenseModel& model, TileOrder order) {
 }
 
 Halves pack_unembedding(const DenseModel& model, TileOrder order) {
-  const std::size_t n_columns = (model.d_vocab + 63) / 64 * 64;
+  const std::size_t n_columns = (model.d_vocab + 63) / 64 * 64;  // of a chunk
   std::vector<float> biases(n_columns, kNoToken);
   std::copy(model.b_u.begin(), model.b_u.end(), biases.begin());
   Halves out;

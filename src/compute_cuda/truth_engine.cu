@@ -66,7 +66,7 @@ struct TruthEngine::Impl {
         seed(seed_),
         length(static_cast<int>(inputs.length())),
         n_layers(static_cast<int>(m.n_layers)),
-        n_columns((m.d_vocab + 63) / 64 * 64),
+        n_columns((m.d_vocab + 255) / 256 * 256),
         batch(options_.batch > 0 ? options_.batch : m.n_layers == 1 ? 1u << 20 : 1u << 18),
         weights(m),
         blocks_on_device(weights.blocks),
@@ -88,9 +88,10 @@ struct TruthEngine::Impl {
         y(batch * kWidth),
         x_last(m.n_layers > 1 ? batch * kWidth : 0),
         exact_z(batch * kWidth),
-        exact_x(batch * kWidth),
+        exact_x(m.n_layers > 1 ? batch * kWidth : 0),
         near(batch),
         n_near_now(1),
+        n_now(1),
         n_near_total(1),
         counts(n_columns) {
     std::vector<float> bias(n_columns, kNoToken);
@@ -147,12 +148,16 @@ struct TruthEngine::Impl {
     sample_rows<<<n_sm * 8, 256>>>(s, seed, first, n, rows.data());
   }
 
+  template <class T>
+  void attend_last(InputList list, const T* qkv, float scale, T* out) const {
+    const auto kernel = length <= 32 ? last_attention<32, T> : last_attention<64, T>;
+    kernel<<<n_sm * 8, 256>>>(list, length, rows.data(), qkv, scale, out);
+  }
+
   void run_blocks(std::uint32_t n) const {
     if (n_layers == 1) {
-      if (length <= 32)
-        last_attention<32><<<n_sm * 8, 256>>>(n, length, rows.data(), first_rounded.data(), z.data());
-      else
-        last_attention<64><<<n_sm * 8, 256>>>(n, length, rows.data(), first_rounded.data(), z.data());
+      check(cudaMemcpyAsync(n_now.data(), &n, sizeof(n), cudaMemcpyHostToDevice), "copy to the device");
+      attend_last({nullptr, n_now.data()}, first_rounded.data(), 1.0f, z.data());
       return;
     }
     const BlocksArgs args{.n = n,
@@ -215,12 +220,14 @@ struct TruthEngine::Impl {
                          .ln_final_b = ln_final_b.data(),
                          .w_u = w_u.data(),
                          .b_u = b_u.data(),
-                         .near = all ? nullptr : near.data(),
-                         .n_near = n_near_now.data(),
+                         .list = {all ? nullptr : near.data(), n_near_now.data()},
                          .z = exact_z.data(),
                          .x_last = exact_x.data(),
                          .verdicts = verdicts};
-    exact_blocks<<<n_sm * 4, kExactThreads, exact_shared_bytes(length)>>>(args);
+    if (n_layers == 1)
+      attend_last(args.list, first_exact.data(), query_scale, exact_z.data());
+    else
+      exact_blocks<<<n_sm * 4, kExactThreads, exact_shared_bytes(length)>>>(args);
     exact_tail<<<n_sm * 4, kExactThreads>>>(args);
   }
 
@@ -258,7 +265,7 @@ struct TruthEngine::Impl {
   DeviceArray<std::uint32_t> rows;
   DeviceArray<__half> z, y;
   DeviceArray<float> x_last, exact_z, exact_x;
-  DeviceArray<std::uint32_t> near, n_near_now;
+  DeviceArray<std::uint32_t> near, n_near_now, n_now;
   DeviceArray<unsigned long long> n_near_total, counts;
 };
 
