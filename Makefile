@@ -40,7 +40,7 @@ bench: deps
 	bench/run
 
 format:
-	git ls-files '*.h' '*.cpp' | xargs clang-format -i
+	git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
 
 deps:
 	@scripts/install-deps

@@ -57,15 +57,16 @@ struct TruthRequest {
 };
 enum class CountOutcome { kFinished, kAlreadyFinished, kStopped };
 
-// Adds how often each token is said on samples [first, first + count) to counts: [d_vocab], or on fewer when keep_going says so;
-// returns how many. Where it runs is its own business.
-using CountInputs = std::function<std::uint64_t(std::uint64_t first, std::uint64_t count,
-                                                std::span<std::uint64_t> counts, const KeepGoing& keep_going)>;
+// Adds how often each token is said on samples [first, first + count) to counts: [d_vocab], or on fewer when
+// keep_going says so; returns how many. Where it runs is its own business.
+using CountInputs = std::function<std::uint64_t(
+    std::uint64_t first, std::uint64_t count, std::span<std::uint64_t> counts, const KeepGoing& keep_going)>;
 // All must outlive the result.
 CountInputs count_on_cpu(const Transformer& model, const Distribution& dist, std::uint64_t seed,
                          ThreadPool& pool);
-// On a CUDA device (docs/cuda.md). Inputs whose two best logits differ by at most near_tie in fp16 are decided in fp32; 0: by
-// fp16 alone. Throws InputError when this build or this machine has no such device, or the model is not of a size it takes.
+// On a CUDA device (docs/cuda.md). Inputs whose two best logits differ by at most near_tie in fp16 are
+// decided in fp32; 0: by fp16 alone. Throws InputError when this build or this machine has no such device, or
+// the model is not of a size it takes.
 inline constexpr double kNearTie = 0.03;
 CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, std::uint64_t seed,
                           double near_tie = kNearTie);
@@ -93,8 +94,8 @@ struct TruthComparison {
   double p_value = 1.0;
   std::vector<TokenId> unseen;  // said in b, never in a; most frequent first
 };
-// Do two independent counts of the same model and distribution agree? Where b holds all inputs of a, a is compared with the
-// rest of b; counts that share inputs in another way are refused.
+// Do two independent counts of the same model and distribution agree? Where b holds all inputs of a, a is
+// compared with the rest of b; counts that share inputs in another way are refused.
 TruthComparison compare_truth(const Truth& a, const Truth& b, double min_expected = 50.0);
 
 }  // namespace deeptail

@@ -15,7 +15,9 @@ namespace {
 
 constexpr double kCollectSeconds = 0.5;
 
-InputError unusable(const cuda::Failure& failure) { return InputError("--device cuda: {}; use --device cpu", failure.what()); }
+InputError unusable(const cuda::Failure& failure) {
+  return InputError("--device cuda: {}; use --device cpu", failure.what());
+}
 
 // Batches grow until the device is busy for half a second at a time.
 std::uint64_t count_batches(cuda::TruthEngine& engine, std::uint64_t first, std::uint64_t count,
@@ -36,7 +38,8 @@ std::uint64_t count_batches(cuda::TruthEngine& engine, std::uint64_t first, std:
 
 }  // namespace
 
-CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, std::uint64_t seed, double near_tie) {
+CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, std::uint64_t seed,
+                          double near_tie) {
   if (!(near_tie >= 0.0)) throw InputError("--near-tie {}: expected 0 or more", near_tie);
   try {
     const auto engine =
@@ -71,11 +74,14 @@ namespace deeptail {
 
 namespace {
 InputError not_built() {
-  return InputError("--device cuda: this build has no CUDA backend (it is built where nvcc is found); use --device cpu");
+  return InputError(
+      "--device cuda: this build has no CUDA backend (it is built where nvcc is found); use --device cpu");
 }
 }  // namespace
 
-CountInputs count_on_cuda(const Transformer&, const Distribution&, std::uint64_t, double) { throw not_built(); }
+CountInputs count_on_cuda(const Transformer&, const Distribution&, std::uint64_t, double) {
+  throw not_built();
+}
 std::string cuda_device_name() { throw not_built(); }
 
 }  // namespace deeptail

@@ -49,7 +49,8 @@ void run_count(const CountOptions& o) {
   const Subject subject = load_subject(o.model, o.dist);
   const Provenance& p = subject.provenance;
   const bool on_cuda = o.device == "cuda";
-  if (!on_cuda && o.device != "cpu") throw InputError("--device {}: expected cpu or cuda", printable(o.device));
+  if (!on_cuda && o.device != "cpu")
+    throw InputError("--device {}: expected cpu or cuda", printable(o.device));
   const TruthRequest request{.provenance = p,
                              .source = on_cuda && o.near_tie == 0.0 ? "deeptail-fp16" : "deeptail",
                              .seed = o.seed,
@@ -73,8 +74,8 @@ void run_count(const CountOptions& o) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     return !interrupted() && !(o.seconds > 0.0 && spent.count() >= o.seconds);
   };
-  const CountOutcome outcome =
-      count_truth(subject.model.config().d_vocab, count, request, {.started = started, .keep_going = keep_going});
+  const CountOutcome outcome = count_truth(subject.model.config().d_vocab, count, request,
+                                           {.started = started, .keep_going = keep_going});
   if (outcome == CountOutcome::kAlreadyFinished) {
     fmt::print("{}: already counted, nothing to do\n", o.out);
     return;
@@ -149,8 +150,9 @@ void add_truth(CLI::App& app) {
   truth->add_option("--seconds", o->seconds,
                     "Stop after so many seconds (exit code 4); the same command continues");
   truth->add_option("--device", o->device, "cpu, or cuda where it is built in")->capture_default_str();
-  truth->add_option("--near-tie", o->near_tie,
-                    "cuda: inputs whose two best logits are this close in fp16 are decided in fp32; 0: none")
+  truth
+      ->add_option("--near-tie", o->near_tie,
+                   "cuda: inputs whose two best logits are this close in fp16 are decided in fp32; 0: none")
       ->capture_default_str();
   truth->add_flag("--quiet", o->quiet, "No progress");
   truth->require_subcommand(0, 1);

@@ -1,4 +1,5 @@
-// Attention of the last position over first-layer keys and values: all that a one-layer model needs before the tail.
+// Attention of the last position over first-layer keys and values: all that a one-layer model needs before
+// the tail.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -27,11 +28,11 @@ struct InputList {
   __device__ std::uint32_t at(std::uint32_t i) const { return inputs != nullptr ? inputs[i] : i; }
 };
 
-// A warp per input; eight lanes per head, four dimensions per lane. qkv: [rows, 384] of the first layer; score_scale makes
-// scores of base 2. z: [of the list, 128].
+// A warp per input; eight lanes per head, four dimensions per lane. qkv: [rows, 384] of the first layer;
+// score_scale makes scores of base 2. z: [of the list, 128].
 template <int kMaxLength, class T>
-__global__ void __launch_bounds__(256) last_attention(InputList list, int length, const std::uint32_t* rows, const T* qkv,
-                                                      float score_scale, T* z) {
+__global__ void __launch_bounds__(256) last_attention(InputList list, int length, const std::uint32_t* rows,
+                                                      const T* qkv, float score_scale, T* z) {
   constexpr int kGroups = kMaxLength / 8;
   const int lane = threadIdx.x % 32;
   const std::uint32_t warps = gridDim.x * (blockDim.x / 32);
@@ -65,7 +66,8 @@ __global__ void __launch_bounds__(256) last_attention(InputList list, int length
       largest = fmaxf(largest, score[group]);
     }
 #pragma unroll
-    for (int step = 1; step < 8; step *= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, step));
+    for (int step = 1; step < 8; step *= 2)
+      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, step));
     float sum = 0.0f;
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) sum += score[group] = exp2f(score[group] - largest);
@@ -83,7 +85,8 @@ __global__ void __launch_bounds__(256) last_attention(InputList list, int length
         o = {fmaf(p, v.x, o.x), fmaf(p, v.y, o.y), fmaf(p, v.z, o.z), fmaf(p, v.w, o.w)};
       }
     }
-    store4(z + static_cast<std::size_t>(input) * 128 + 4 * lane, {o.x / sum, o.y / sum, o.z / sum, o.w / sum});
+    store4(z + static_cast<std::size_t>(input) * 128 + 4 * lane,
+           {o.x / sum, o.y / sum, o.z / sum, o.w / sum});
   }
 }
 

@@ -1,4 +1,5 @@
-// The order of kernels: sample, attention of the last position (one layer) or all blocks, tail; then near-ties in fp32.
+// The order of kernels: sample, attention of the last position (one layer) or all blocks, tail; then
+// near-ties in fp32.
 #include "compute_cuda/truth_engine.h"
 
 #include <algorithm>
@@ -26,12 +27,14 @@ struct DeviceWeights {
   }
   explicit DeviceWeights(const DenseModel& m) {
     for (const DenseBlock& b : m.blocks)
-      blocks.push_back({keep(b.ln1_w), keep(b.ln1_b), keep(b.b_qkv), keep(b.b_o), keep(b.ln2_w), keep(b.ln2_b), keep(b.b_in),
-                        keep(b.b_out), keep(b.w_qkv), keep(b.w_o), keep(b.w_in), keep(b.w_out)});
+      blocks.push_back({keep(b.ln1_w), keep(b.ln1_b), keep(b.b_qkv), keep(b.b_o), keep(b.ln2_w),
+                        keep(b.ln2_b), keep(b.b_in), keep(b.b_out), keep(b.w_qkv), keep(b.w_o), keep(b.w_in),
+                        keep(b.w_out)});
   }
 };
 
-std::vector<float> padded_columns(const std::vector<float>& w, std::size_t rows, std::size_t n, std::size_t n_columns) {
+std::vector<float> padded_columns(const std::vector<float>& w, std::size_t rows, std::size_t n,
+                                  std::size_t n_columns) {
   std::vector<float> out(rows * n_columns, 0.0f);
   for (std::size_t r = 0; r < rows; ++r) std::copy_n(w.begin() + r * n, n, out.begin() + r * n_columns);
   return out;
@@ -39,13 +42,16 @@ std::vector<float> padded_columns(const std::vector<float>& w, std::size_t rows,
 
 DeviceArray<uint4> stream_on_device(const Halves& halves) {
   DeviceArray<uint4> out(halves.size() / 8);
-  check(cudaMemcpy(out.data(), halves.data(), halves.size() * 2, cudaMemcpyHostToDevice), "copy to the device");
+  check(cudaMemcpy(out.data(), halves.data(), halves.size() * 2, cudaMemcpyHostToDevice),
+        "copy to the device");
   return out;
 }
 
 void require_sizes(const DenseModel& m, std::size_t length) {
-  if (m.d_model != kWidth || m.n_heads != kHeads || m.d_head != kWidth / kHeads || m.d_mlp % 32 != 0 || m.d_mlp < 64)
-    throw Failure("counts models with d_model 128, 4 heads of 32 and d_mlp a multiple of 32, at least 64, only");
+  if (m.d_model != kWidth || m.n_heads != kHeads || m.d_head != kWidth / kHeads || m.d_mlp % 32 != 0 ||
+      m.d_mlp < 64)
+    throw Failure(
+        "counts models with d_model 128, 4 heads of 32 and d_mlp a multiple of 32, at least 64, only");
   if (length > 64) throw Failure("counts inputs of at most 64 tokens only");
 }
 
@@ -67,7 +73,9 @@ struct TruthEngine::Impl {
         length(static_cast<int>(inputs.length())),
         n_layers(static_cast<int>(m.n_layers)),
         n_columns((m.d_vocab + 255) / 256 * 256),
-        batch(options_.batch > 0 ? options_.batch : m.n_layers == 1 ? 1u << 20 : 1u << 18),
+        batch(options_.batch > 0 ? options_.batch
+              : m.n_layers == 1  ? 1u << 20
+                                 : 1u << 18),
         weights(m),
         blocks_on_device(weights.blocks),
         tables(inputs.tables),
@@ -131,10 +139,13 @@ struct TruthEngine::Impl {
     check(cudaDeviceGetAttribute(&n_sm, cudaDevAttrMultiProcessorCount, device), "device");
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
     const auto allow = [](const void* kernel, std::size_t bytes) {
-      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-            "shared memory");
+      check(
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+          "shared memory");
     };
-    warps = sizeof(BlocksShared<12>) <= static_cast<std::size_t>(shared) ? 12 : sizeof(BlocksShared<8>) <= static_cast<std::size_t>(shared) ? 8 : 4;
+    warps = sizeof(BlocksShared<12>) <= static_cast<std::size_t>(shared)  ? 12
+            : sizeof(BlocksShared<8>) <= static_cast<std::size_t>(shared) ? 8
+                                                                          : 4;
     if (warps == 12) allow(reinterpret_cast<const void*>(blocks<12>), sizeof(BlocksShared<12>));
     if (warps == 8) allow(reinterpret_cast<const void*>(blocks<8>), sizeof(BlocksShared<8>));
     if (warps == 4) allow(reinterpret_cast<const void*>(blocks<4>), sizeof(BlocksShared<4>));
@@ -240,7 +251,8 @@ struct TruthEngine::Impl {
     check(cudaGetLastError(), "starting the kernels");
   }
 
-  Decisions decisions(std::size_t n, const DeviceArray<std::uint32_t>& said, const DeviceArray<float>& gap) const {
+  Decisions decisions(std::size_t n, const DeviceArray<std::uint32_t>& said,
+                      const DeviceArray<float>& gap) const {
     check(cudaDeviceSynchronize(), "counting");
     Decisions out{said.to_host(), gap.to_host()};
     out.said.resize(n), out.gap.resize(n);
@@ -273,7 +285,8 @@ namespace {
 __global__ void add_near(const std::uint32_t* now, unsigned long long* total) { *total += *now; }
 }  // namespace
 
-TruthEngine::TruthEngine(const DenseModel& model, const DenseInputs& inputs, std::uint64_t seed, const EngineOptions& options) {
+TruthEngine::TruthEngine(const DenseModel& model, const DenseInputs& inputs, std::uint64_t seed,
+                         const EngineOptions& options) {
   require_sizes(model, inputs.length());
   device_name();
   impl_ = std::make_unique<Impl>(model, inputs, seed, options);
@@ -321,7 +334,8 @@ Decisions TruthEngine::decide_exact(std::uint64_t first, std::size_t n) {
   const DeviceArray<unsigned long long> counts(impl_->n_columns);
   impl_->sample(first, static_cast<std::uint32_t>(n));
   const auto all = static_cast<std::uint32_t>(n);
-  check(cudaMemcpy(impl_->n_near_now.data(), &all, sizeof(all), cudaMemcpyHostToDevice), "copy to the device");
+  check(cudaMemcpy(impl_->n_near_now.data(), &all, sizeof(all), cudaMemcpyHostToDevice),
+        "copy to the device");
   impl_->run_exact({counts.data(), said.data(), gap.data()}, true);
   check(cudaGetLastError(), "starting the kernels");
   return impl_->decisions(n, said, gap);
