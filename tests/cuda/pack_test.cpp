@@ -20,13 +20,9 @@ std::vector<float> numbered(std::size_t n, float offset) {
 }
 
 DenseModel two_layers() {
-  DenseModel m{.n_layers = 2,
-               .d_model = 128,
-               .n_heads = 4,
-               .d_head = 32,
-               .d_mlp = kMlp,
-               .n_ctx = 8,
-               .d_vocab = kVocab};
+  DenseModel m;
+  m.n_layers = 2, m.d_model = 128, m.n_heads = 4, m.d_head = 32;
+  m.d_mlp = kMlp, m.d_vocab = kVocab;
   for (float i : {0.0f, 0.5f})
     m.blocks.push_back({.ln1_w = numbered(128, 1 + i),
                         .ln1_b = numbered(128, 2 + i),
