@@ -36,8 +36,8 @@ std::string escaped(std::string_view text, TableForm form) {
   return out;
 }
 
-std::string bold(std::string text, TableForm form) {
-  return form == TableForm::latex ? "\\textbf{" + text + "}" : "**" + text + "**";
+std::string bold(const std::string& text, TableForm form) {
+  return form == TableForm::latex ? fmt::format("\\textbf{{{}}}", text) : fmt::format("**{}**", text);
 }
 
 struct LossRow {
@@ -132,10 +132,26 @@ std::string latex(const LossTable& table) {
   for (const LossRow& row : table.rows) {
     if (row.is_average) out += "\\midrule\n";
     const std::string label = escaped(row.label, TableForm::latex);
-    out += fmt::format("{} & {} \\\\\n", row.is_average ? label : "\\texttt{" + label + "}",
+    out += fmt::format("{} & {} \\\\\n", row.is_average ? label : fmt::format("\\texttt{{{}}}", label),
                        fmt::join(cells_of(row, TableForm::latex), " & "));
   }
   return out + "\\bottomrule\n\\end{tabular}\n";
+}
+
+// RFC 4180: quoted where a comma or a quote needs it.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+std::string csv_fields(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += fmt::format("{}{}", out.empty() ? "" : ",", csv_field(text));
+  return out;
 }
 
 // Every setting on every pair: what spreadsheets and scripts want.
@@ -149,9 +165,10 @@ std::string scores_csv(const Report& r) {
     const auto pair = std::find_if(r.pairs.begin(), r.pairs.end(), [&](const ReportPair& p) {
       return p.model == s.model && p.dist == s.dist;
     });
-    out += fmt::format("{},{},{},\"{}\",{},{},{},{},{},{},{}", r.models[s.model], r.dists[s.dist],
-                       r.variants[s.variant].method, r.variants[s.variant].name, s.targets, s.estimates,
-                       s.zeros, s.within_2, s.inside, s.too_low, s.too_high);
+    out += csv_fields(
+        {r.models[s.model], r.dists[s.dist], r.variants[s.variant].method, r.variants[s.variant].name});
+    out += fmt::format(",{},{},{},{},{},{},{}", s.targets, s.estimates, s.zeros, s.within_2, s.inside,
+                       s.too_low, s.too_high);
     for (std::size_t k = 0; k < kReportProfiles; ++k)
       out += fmt::format(",{},{},{}", s.loss[k].mean, s.loss[k].error, pair->noise[k].mean);
     for (const ReportLoss k : {kLogSquared, kItakuraSaito, kItakuraSaitoCalibrated, kSquared})
@@ -163,10 +180,10 @@ std::string scores_csv(const Report& r) {
 
 // One profile's tables as plain numbers: model, distribution, then a column per method.
 std::string table_csv(const std::vector<LossTable>& tables) {
-  std::string out = fmt::format("model,dist,\"{}\",noise\n", fmt::join(tables.front().columns, "\",\""));
+  std::string out = fmt::format("model,dist,{},noise\n", csv_fields(tables.front().columns));
   for (const LossTable& table : tables)
     for (const LossRow& row : table.rows)
-      out += fmt::format("{},{},{},{}\n", table.title, row.is_average ? "average" : row.label,
+      out += fmt::format("{},{},{}\n", csv_fields({table.title, row.is_average ? "average" : row.label}),
                          fmt::join(row.values, ","), row.noise);
   return out;
 }

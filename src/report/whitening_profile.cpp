@@ -18,7 +18,8 @@ std::vector<double> sorted_variances(const Moments& m) {
 }  // namespace
 
 WhiteningProfile whitening_profile(const Activations& activations, ThreadPool& pool) {
-  const std::size_t fitted = activations.n / 4 * 3, held_out = activations.n - fitted, d = activations.d_model;
+  const std::size_t fitted = activations.n / 4 * 3, held_out = activations.n - fitted,
+                    d = activations.d_model;
   const Whitening w = whitening(moments(fitted, d, activations.rows(), pool));
   const ConstRows second{activations.values.data() + fitted * d, d};
   AlignedVector<float> u(held_out * d);  // [held_out, d]

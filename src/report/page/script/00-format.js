@@ -33,7 +33,7 @@ function tableLoss(value) {
   if (value >= 9999.995 || (value < 0.00095 && value > 0)) return scientific(value, 3);
   return value >= 0.095 ? value.toFixed(2) : value.toPrecision(2);
 }
-const thousands = n => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ' ');
+const thousands = n => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
 const percent = share => (isNumber(share) ? `${share > 0.995 && share < 1 ? '>99' : Math.round(100 * share)}%` : '–');
 const times = factor => (isNumber(factor) ? `×${factor < 9.95 ? factor.toFixed(1) : plain(factor, 2)}` : '–');
 function seconds(value) {

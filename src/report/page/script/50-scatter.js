@@ -33,7 +33,7 @@ function scatterSpec(width) {
   const anyZero = rows.some(r => r.p === null), floor = { least, zero: anyZero ? least - 0.75 : least };
   const ys = [anyZero ? least - 1.2 : least, most];
   const values = rows.map(row => itemPoint(row, floor)), panelNames = [...new Set(values.map(v => v.panel))];
-  const order = state.scatter === 'method' ? shownVariants().map(label) : panelNames;
+  const order = state.scatter === 'method' ? shownVariants().map(label) : run.models.flatMap(m => run.dists.map(d => `${m.name} · ${d}`)).filter(name => panelNames.includes(name));
   const { columns, size, gap } = panels(width, panelNames.length, width < 500 ? { least: 110, axes: 54, gap: 14 } : { least: 190, axes: 66 });
   const x = { field: 'x', type: 'quantitative', scale: { domain: xs, nice: false }, title: 'truth', axis: powerAxis(exponents(...xs, size < 170 ? 2 : 5)) };
   const yTicks = exponents(least, most, 7);

@@ -16,7 +16,7 @@ const FIGURES = [
     read: 'The paper’s multi-metric panel. ∞ marks methods with at least one estimate of zero, which the logarithm cannot score.' },
   { id: 'cost', kicker: 'Error against cost', title: costTitle, spec: costSpec,
     tools: () => segmented('costUnit', [['forwards', 'Forward passes'], ['seconds', 'Seconds']]),
-    read: 'One point per setting, lines join the settings of one method. The best place is low on the left and high on the right. Cost is the geometric mean over targets, counted in whole forward passes’ worth of work, so that methods with partial or backward passes compare fairly; activations that are captured once and shared count in full for each target. The dashed line is the noise of the truth.' },
+    read: 'One point per setting, lines join the settings of one method. The best place is low on the left and high on the right. Cost is the geometric mean over targets, counted in whole forward passes’ worth of work, so that methods with partial or backward passes compare fairly. The dashed line is the noise of the truth.' },
   { id: 'coverage', kicker: 'Interval coverage', title: coverageTitle, spec: coverageSpec, tools: coverageKey,
     read: 'A 95% interval should hold the truth for 95% of targets. Where it lies above the interval, the estimate is too low and too sure of it: the dangerous mistake. The truth is a count, so intervals are widened by its noise before they are judged. The second panel shows how wide the intervals are: narrow ones are only worth something if they hold the truth.' },
   { id: 'ablation', kicker: 'Settings of one method', title: ablationTitle, spec: ablationSpec, why: whyNoAblation,
