@@ -47,6 +47,11 @@ const listed = names => (names.length < 2 ? names.join('') : `${names.slice(0, -
 
 const HTML_ESCAPES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 const escapeHtml = text => String(text).replace(/[&<>"]/g, c => HTML_ESCAPES[c]);
-const greek = text => text.replace(/\balpha\b/g, 'α').replace(/\bepsilon\b/g, 'ε').replace(/\beta\b/g, 'η').replace(/(\d(?:\.\d+)?)e([+-]?\d+)/g, (_, m, e) => (m === '1' ? '' : `${m} × `) + `10${superscript(Number(e))}`);
+const greek = text =>
+  text
+    .replace(/\balpha\b/g, 'α')
+    .replace(/\bepsilon\b/g, 'ε')
+    .replace(/\beta\b/g, 'η')
+    .replace(/(\d(?:\.\d+)?)e([+-]?\d+)/g, (_, m, e) => (m === '1' ? '' : `${m} × `) + `10${superscript(Number(e))}`);
 // Tokens begin with spaces and hold line ends: shown so that they can be told apart.
 const visible = text => text.replace(/\n/g, '⏎').replace(/\t/g, '⇥').replace(/^ | $/g, '␣');

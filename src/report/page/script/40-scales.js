@@ -2,7 +2,8 @@
 const log10 = v => Math.log10(v);
 
 function exponents(low, high, most = 9) {
-  const step = Math.max(1, Math.ceil((high - low) / most)), out = [];
+  const step = Math.max(1, Math.ceil((high - low) / most)),
+    out = [];
   for (let e = Math.ceil(low); e <= high + 1e-9; e += step) out.push(e);
   return out;
 }
@@ -12,15 +13,18 @@ const powerAxis = (values, extra = {}) => ({ values, labelExpr: 'powerOfTen(datu
 function lossDomain(entries) {
   const finite = entries.filter(v => isNumber(v) && v > 0).map(log10);
   if (!finite.length) return [-1, 1];
-  const low = Math.floor(Math.min(...finite) - 0.15), high = Math.ceil(Math.max(...finite) + 0.1);
+  const low = Math.floor(Math.min(...finite) - 0.15),
+    high = Math.ceil(Math.max(...finite) + 0.1);
   return [low, Math.max(high, low + 1)];
 }
 const within = (value, [low, high]) => Math.min(high, Math.max(low, value));
 function lossPoint({ mean, error }, domain, z = 1) {
   const spread = isNumber(error) ? z * error : 0;
   return {
-    y: within(mean === Infinity ? domain[1] : log10(mean), domain), infinite: mean === Infinity,
-    low: within(log10(Math.max(1e-300, mean - spread)), domain), high: within(mean === Infinity ? domain[1] : log10(mean + spread), domain),
+    y: within(mean === Infinity ? domain[1] : log10(mean), domain),
+    infinite: mean === Infinity,
+    low: within(log10(Math.max(1e-300, mean - spread)), domain),
+    high: within(mean === Infinity ? domain[1] : log10(mean + spread), domain),
     text: mean === Infinity ? '∞' : `${plain(mean)}${isNumber(error) ? ` ± ${plain(error, 2)}` : ''}`,
   };
 }
