@@ -1,43 +1,61 @@
 // The scoreboard and the paper's tables.
+
+// Four sentences for a reader in a hurry: [head, text] each.
+function bestTakeaway(order, k) {
+  const [best, second] = order,
+    { mean, error } = best.loss[k],
+    noise = plain(meanNoise(chosenPairs(), k), 2);
+  const exact = `Exact answers would get ${noise}, since the truth is itself a count.`;
+  if (!second)
+    return [`${label(best.v)} alone is shown`, `Its ${run.profiles[k].name} loss is ${plain(mean)}. ${exact}`];
+  // Two standard errors of the difference, were the two independent.
+  const clear = second.loss[k].mean - mean > 2 * Math.hypot(error || 0, second.loss[k].error || 0);
+  return [
+    clear ? `Trust ${label(best.v)} most` : `${label(best.v)} leads, but not clearly`,
+    `Its ${run.profiles[k].name} loss is ${plain(mean)}, against ${plain(second.loss[k].mean)} of ${label(second.v)}, the next` +
+      `${clear ? '' : ': within the noise of these targets'}. ${exact}`,
+  ];
+}
+function sureTakeaway(entries) {
+  const near = [...entries].sort((a, b) => Math.abs(a.inside - 0.95) - Math.abs(b.inside - 0.95))[0],
+    honest = Math.abs(near.inside - 0.95) <= 0.1;
+  const width = isNumber(near.width) ? `, with a typical half-width of ${times(10 ** (near.width / 2))}` : '';
+  return [
+    honest ? `${label(near.v)} knows how sure it is` : 'No interval can be taken at its word',
+    `${honest ? 'Its 95% intervals' : `Those of ${label(near.v)} come closest: they`} hold the truth for ${percent(near.inside)} of targets${width}.`,
+  ];
+}
+function costTakeaway(entries, best) {
+  const cheap = entries.reduce((a, b) => (b.cost < a.cost ? b : a)),
+    cost = e => `${plain(10 ** e.cost, 2)} per target (${seconds(e.seconds)})`,
+    off = e => (isNumber(e.rms) ? `is off by ${times(10 ** e.rms)}` : 'only ever answers zero');
+  if (cheap === best) return [`${label(best.v)} needs the fewest forward passes`, `${cost(best)}; it ${off(best)}.`];
+  return [
+    `${label(cheap.v)} needs the fewest forward passes`,
+    `${cost(cheap)}, and ${off(cheap)}; ${label(best.v)} takes ${cost(best)} and ${off(best)}.`,
+  ];
+}
+function questionTakeaway() {
+  const turn = inversion();
+  if (!turn)
+    return ['The order does not depend on the question', 'Even-handed and cautious losses rank the methods alike.'];
+  return [
+    'Which is better depends on the question',
+    `${turn.ahead} beats ${turn.behind} when errors both ways cost the same (benchmarking), and loses to it under ${turn.profile}, where underestimates cost more.`,
+  ];
+}
 function takeaways() {
   const entries = pooled(),
-    k = state.profile,
-    order = byLoss(entries, k),
-    out = [];
-  if (!order.length)
-    return '<div><strong>Nothing is chosen</strong><p>Choose at least one method, model and distribution.</p></div>';
-  const best = order[0],
-    noise = meanNoise(chosenPairs(), k),
-    second = order[1];
-  out.push([
-    `Trust ${label(best.v)} most`,
-    `Its ${run.profiles[k].name} loss is ${plain(best.loss[k].mean)}` +
-      (second ? `, against ${plain(second.loss[k].mean)} of ${label(second.v)}, the next` : '') +
-      `. Exact answers would get ${plain(noise, 2)}, since the truth is itself a count.`,
-  ]);
-  const sure = [...entries].sort((a, b) => Math.abs(a.inside - 0.95) - Math.abs(b.inside - 0.95))[0];
-  out.push([
-    `${label(sure.v)} knows how sure it is`,
-    `Its 95% intervals hold the truth for ${percent(sure.inside)} of targets, with a typical half-width of ${times(10 ** (sure.width / 2))}.`,
-  ]);
-  const cheap = entries.reduce((a, b) => (b.cost < a.cost ? b : a)),
-    bestCost = plain(10 ** best.cost, 2);
-  out.push([
-    cheap === best ? `${label(best.v)} is also the cheapest` : `${label(cheap.v)} needs the fewest forward passes`,
-    cheap === best
-      ? `${bestCost} forward passes (${seconds(best.seconds)}) per target.`
-      : `${plain(10 ** cheap.cost, 2)} per target (${seconds(cheap.seconds)}), and is off by ${times(10 ** cheap.rms)}; ${label(best.v)} takes ${bestCost} (${seconds(best.seconds)}) and is off by ${times(10 ** best.rms)}.`,
-  ]);
-  const turn = inversion();
-  out.push(
-    turn
-      ? [
-          'Which is better depends on the question',
-          `${turn.ahead} beats ${turn.behind} when errors both ways cost the same (benchmarking), and loses to it under ${turn.profile}, where underestimates cost more.`,
-        ]
-      : ['The order does not depend on the question', 'Even-handed and cautious losses rank the methods alike.'],
-  );
-  return out
+    order = byLoss(entries, state.profile);
+  const told = order.length
+    ? [
+        bestTakeaway(order, state.profile),
+        sureTakeaway(entries),
+        costTakeaway(entries, order[0]),
+        ...(order.length > 1 ? [questionTakeaway()] : []),
+      ]
+    : [['Nothing is chosen', 'Choose at least one method, model and distribution.']];
+  return told
     .map(([head, text]) => `<div><strong>${escapeHtml(head)}</strong><p>${escapeHtml(text)}</p></div>`)
     .join('');
 }

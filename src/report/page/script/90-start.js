@@ -46,7 +46,7 @@ function setupFilters() {
       const value = group === 'methods' ? target.value : Number(target.value);
       state[group][target.checked ? 'add' : 'delete'](value);
     } else if (setting) state.setting[setting] = Number(target.value);
-    else if (target.id === 'profile') state.profile = Number(target.value);
+    else if (target.id === 'profile') state.profile = state.spbProfile = Number(target.value);
     listing.page = 0;
     tellFilters();
     redraw({ synthetic: false });
