@@ -60,8 +60,11 @@ void run_report(const ReportOptions& options) {
   write_file(options.out, render_page(report_page(), report_json(report, run, extras)));
   if (!options.tables.empty()) write_tables(options.tables, report);
   if (options.quiet) return;
-  fmt::print("{}: {} of {} estimates, {} settings, {} models, {} distributions\n", options.out, report.items,
-             report.header.items, report.variants.size(), report.models.size(), report.dists.size());
+  const auto plural = [](std::size_t n) { return n == 1 ? "" : "s"; };
+  fmt::print("{}: {} of {} estimates, {} setting{}, {} model{}, {} distribution{}\n", options.out,
+             report.items, report.header.items, report.variants.size(), plural(report.variants.size()),
+             report.models.size(), plural(report.models.size()), report.dists.size(),
+             plural(report.dists.size()));
   if (!options.tables.empty()) fmt::print("{}: tables as CSV, Markdown and LaTeX\n", options.tables);
 }
 

@@ -11,16 +11,21 @@ namespace {
 
 enum class TableForm { markdown, latex };
 
+// 2.42e-12 in LaTeX's math mode.
+std::string latex_power(double value) {
+  const std::string text = fmt::format("{:.2e}", value);
+  const std::size_t e = text.find('e');
+  return fmt::format("{}{{\\times}}10^{{{}}}", text.substr(0, e), std::stoi(text.substr(e + 1)));
+}
+
 // As the paper prints losses: two decimals, powers of ten from 10^4 on; small ones keep two digits.
 std::string loss_text(double value, TableForm form) {
   if (std::isnan(value)) return "-";
   if (std::isinf(value)) return form == TableForm::latex ? "$\\infty$" : "inf";
+  if (value == 0.0) return "0";
   if (value >= 0.095 && value < 9999.995) return fmt::format("{:.2f}", value);
-  if (value >= 0.00095 && value < 0.095) return fmt::format("{:.2g}", value);
-  const std::string text = fmt::format("{:.2e}", value);
-  if (form == TableForm::markdown || value == 0.0) return value == 0.0 ? "0" : text;
-  const std::size_t e = text.find('e');
-  return fmt::format("${}{{\\times}}10^{{{}}}$", text.substr(0, e), std::stoi(text.substr(e + 1)));
+  if (value >= 0.00095 && value < 0.095) return fmt::format("{:#.2g}", value);
+  return form == TableForm::latex ? fmt::format("${}$", latex_power(value)) : fmt::format("{:.2e}", value);
 }
 
 std::string escaped(std::string_view text, TableForm form) {
@@ -193,7 +198,7 @@ std::string caption(const Report& r, std::size_t k, TableForm form) {
   if (form == TableForm::latex)
     return fmt::format(
         "SPB loss, profile {} ($\\alpha={}$, $\\gamma={}$, $\\varepsilon={}$). Lower is better.",
-        profiles()[k].name, s.alpha, s.gamma, loss_text(s.epsilon, form).substr(1));
+        profiles()[k].name, s.alpha, s.gamma, latex_power(s.epsilon));
   return fmt::format("SPB loss, profile {} (alpha {}, gamma {}, epsilon {:.3g}). Lower is better.",
                      profiles()[k].name, s.alpha, s.gamma, s.epsilon);
 }

@@ -86,7 +86,9 @@ TEST(Tables, BestIsBoldAndNamesAreEscaped) {
   EXPECT_NE(tex.find("mc/2\\textasciicircum{}4\\_b"), std::string::npos) << tex;
   EXPECT_NE(tex.find("\\textbf{0."), std::string::npos) << tex;
   EXPECT_NE(tex.find("\\toprule"), std::string::npos);
-  EXPECT_NE(tex.find("$\\alpha=1.5$"), std::string::npos) << tex;
+  // qmin 0.01, so 0.01 qmin / mmax = 1e-6.
+  EXPECT_NE(tex.find("($\\alpha=1.5$, $\\gamma=0$, $\\varepsilon=1.00{\\times}10^{-6}$)"), std::string::npos)
+      << tex;
 }
 
 TEST(Tables, ScoresAsCsv) {

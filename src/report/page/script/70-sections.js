@@ -31,6 +31,8 @@ const FIGURES = [
     kicker: 'Loss by model size',
     title: () => winnerTitle(modelGroups(), 'model'),
     spec: width => lossByModelSpec(width),
+    why: () =>
+      state.models.size === 1 && run.models.length === 1 ? 'Left out: the run has one model, so there is no size to compare.' : null,
     read: 'Lines are averages over the chosen distributions, with one standard error; small points are single distributions. The dashed line is the noise of the truth. Lower is better.',
   },
   {
