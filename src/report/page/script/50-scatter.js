@@ -36,7 +36,7 @@ function scatterTitle() {
   const entries = pooled();
   if (!entries.length) return 'Nothing is chosen';
   const best = entries.reduce((a, b) => (b.within2 > a.within2 ? b : a));
-  const zeros = entries.filter(e => e.zeros >= 0.05).map(e => label(e.v));
+  const zeros = entries.filter(e => e.zeros >= 0.15).map(e => label(e.v));
   return (
     `${label(best.v)} puts ${percent(best.within2)} of its estimates within a factor of two of the truth` +
     (zeros.length ? `; ${listed(zeros)} often ${zeros.length === 1 ? 'answers' : 'answer'} zero` : '')

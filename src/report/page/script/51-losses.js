@@ -57,7 +57,10 @@ function winners(groups, k) {
 function winnerTitle(groups, what) {
   const [first] = winners(groups, state.profile);
   if (!first) return `Loss by ${what}`;
-  return `${first[0]} has the lowest ${run.profiles[state.profile].name} loss on ${first[1] === groups.length ? (groups.length === 1 ? 'the only' : `all ${groups.length}`) : `${first[1]} of ${groups.length}`} ${what}${groups.length === 1 ? '' : 's'}`;
+  const [name, wins] = first,
+    n = groups.length;
+  const where = wins < n ? `${wins} of ${n}` : n === 1 ? 'the only' : n === 2 ? 'both' : `all ${n}`;
+  return `${name} has the lowest ${run.profiles[state.profile].name} loss on ${where} ${what}${n === 1 ? '' : 's'}`;
 }
 
 // Rows are whole numbers, methods small steps around them. Names of rows come from a function: an expression that quotes the

@@ -1,22 +1,22 @@
 // Error against cost: one point per setting, one line per method.
 const costOf = e => (state.costUnit === 'forwards' ? e.cost : log10(Math.max(1e-4, e.seconds)));
 
+// Settings that cost clearly less than the best and are not beaten by anything as cheap. What mostly answers zero is no buy.
+function betterBuys(entries, best, k) {
+  const cheaper = entries.filter(e => costOf(e) < costOf(best) - 0.15 && e.zeros < 0.5);
+  const beaten = e => entries.some(o => o !== e && costOf(o) <= costOf(e) && o.loss[k].mean <= e.loss[k].mean);
+  return [...new Set(cheaper.filter(e => e.method !== best.method && !beaten(e)).map(e => e.method))];
+}
 function costTitle() {
   const entries = pooled(() => true, allShown()).filter(e => e.complete),
     best = byLoss(entries, state.profile)[0];
   if (!best) return 'Error against cost';
-  const cheap = entries.reduce((a, b) => (costOf(b) < costOf(a) ? b : a)),
-    unit = state.costUnit === 'forwards';
-  const amount = e => (unit ? `${plain(10 ** e.cost, 2)} forward passes` : seconds(e.seconds));
-  const front = entries.filter(
-    e =>
-      !entries.some(o => o !== e && costOf(o) <= costOf(e) && o.loss[state.profile].mean <= e.loss[state.profile].mean),
-  );
-  if (cheap === best) return `${best.name} is both the cheapest and the best, at ${amount(best)} per target`;
+  const amount = state.costUnit === 'forwards' ? `${plain(10 ** best.cost, 2)} forward passes` : seconds(best.seconds);
+  const buys = betterBuys(entries, best, state.profile);
   return (
-    `${best.name} has the lowest loss, at ${amount(best)} per target; ` +
-    (front.length > 1 && front.some(e => e.method !== best.method)
-      ? `for less, ${listed([...new Set(front.filter(e => e !== best).map(e => e.method))])} ${new Set(front.filter(e => e !== best).map(e => e.method)).size === 1 ? 'is' : 'are'} the better buy`
+    `${best.name} has the lowest loss, at ${amount} per target; ` +
+    (buys.length
+      ? `for less, ${listed(buys)} ${buys.length === 1 ? 'is' : 'are'} the better buy`
       : 'no other method does better for less')
   );
 }
@@ -63,7 +63,7 @@ function costSpec(width) {
   const named = run.methods
     .filter(m => values.some(v => v.method === m))
     .map(m => values.filter(v => v.method === m).reduce((a, b) => (b.x > a.x ? b : a)));
-  const edge = xs[0] + (several(named[0].method) ? 0.84 : 0.5) * (xs[1] - xs[0]);
+  const edge = xs[0] + 0.84 * (xs[1] - xs[0]);
   const columns = width < 760 ? 1 : 2,
     size = Math.floor((width - columns * 48 - (columns - 1) * 30) / columns);
   const x = {

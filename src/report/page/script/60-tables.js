@@ -16,17 +16,26 @@ function bestTakeaway(order, k) {
       `${clear ? '' : ': within the noise of these targets'}. ${exact}`,
   ];
 }
+// The method whose intervals hold the truth as often as they say; among several the one with the narrowest.
 function sureTakeaway(entries) {
-  const near = [...entries].sort((a, b) => Math.abs(a.inside - 0.95) - Math.abs(b.inside - 0.95))[0],
-    honest = Math.abs(near.inside - 0.95) <= 0.1;
-  const width = isNumber(near.width) ? `, with a typical half-width of ${times(10 ** (near.width / 2))}` : '';
+  const miss = e => Math.abs(e.inside - 0.95),
+    honest = entries.filter(e => miss(e) <= 0.1 && isNumber(e.width)).sort((a, b) => a.width - b.width)[0],
+    shown = honest ?? [...entries].sort((a, b) => miss(a) - miss(b))[0],
+    half = 10 ** (shown.width / 2);
+  const head = !honest
+    ? 'No interval can be taken at its word'
+    : half > 5
+      ? `The intervals of ${label(shown.v)} are safe, but wide`
+      : `${label(shown.v)} knows how sure it is`;
   return [
-    honest ? `${label(near.v)} knows how sure it is` : 'No interval can be taken at its word',
-    `${honest ? 'Its 95% intervals' : `Those of ${label(near.v)} come closest: they`} hold the truth for ${percent(near.inside)} of targets${width}.`,
+    head,
+    `${honest ? 'Its 95% intervals' : `Those of ${label(shown.v)} come closest: they`} hold the truth for ${percent(shown.inside)} of targets` +
+      `${isNumber(half) ? `, with a typical half-width of ${times(half)}` : ''}.`,
   ];
 }
+// The cheapest that does not mostly answer zero.
 function costTakeaway(entries, best) {
-  const cheap = entries.reduce((a, b) => (b.cost < a.cost ? b : a)),
+  const cheap = [best, ...entries.filter(e => e.zeros < 0.5)].reduce((a, b) => (b.cost < a.cost ? b : a)),
     cost = e => `${plain(10 ** e.cost, 2)} per target (${seconds(e.seconds)})`,
     off = e => (isNumber(e.rms) ? `is off by ${times(10 ** e.rms)}` : 'only ever answers zero');
   if (cheap === best) return [`${label(best.v)} needs the fewest forward passes`, `${cost(best)}; it ${off(best)}.`];
@@ -38,7 +47,7 @@ function costTakeaway(entries, best) {
 function questionTakeaway() {
   const turn = inversion();
   if (!turn)
-    return ['The order does not depend on the question', 'Even-handed and cautious losses rank the methods alike.'];
+    return ['The order does not depend on the question', 'Even-handed and cautious profiles rank the methods alike.'];
   return [
     'Which is better depends on the question',
     `${turn.ahead} beats ${turn.behind} when errors both ways cost the same (benchmarking), and loses to it under ${turn.profile}, where underestimates cost more.`,

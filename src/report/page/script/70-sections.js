@@ -32,7 +32,9 @@ const FIGURES = [
     title: () => winnerTitle(modelGroups(), 'model'),
     spec: width => lossByModelSpec(width),
     why: () =>
-      state.models.size === 1 && run.models.length === 1 ? 'Left out: the run has one model, so there is no size to compare.' : null,
+      state.models.size === 1 && run.models.length === 1
+        ? 'Left out: the run has one model, so there is no size to compare.'
+        : null,
     read: 'Lines are averages over the chosen distributions, with one standard error; small points are single distributions. The dashed line is the noise of the truth. Lower is better.',
   },
   {
@@ -44,7 +46,7 @@ const FIGURES = [
   },
   {
     id: 'metrics-model',
-    kicker: 'Standard metrics by model size',
+    kicker: 'Standard metrics',
     title: () => 'Even-handed losses (left) and losses that punish underestimates (right)',
     spec: width => lossByModelSpec(width, [0, 4, 1, 5, 6]),
     read: 'Averages over the chosen distributions by SPB and the standard metrics. ∞ marks methods with at least one estimate of zero, which a logarithm cannot score. “Calibrated” first maps each estimate by p → a pᶜ + b, fitted to the other targets: it uses the truth, needs five targets, and forgives a method its bias.',
