@@ -11,6 +11,7 @@ demo: build
 test: test-release test-sanitizers
 
 test-release: build
+	@scripts/install-deps test
 	cmake --build --preset release
 	ctest --preset release -LE statistical -j2
 
