@@ -234,7 +234,7 @@ void GradientPass::Impl::run(TokenBatch batch, Objective objective, float* value
     single_layer_backward(m, gradients);
 }
 
-std::size_t GradientPass::good_size(const ModelConfig& config) { return config.n_layers == 1 ? 24 : 8; }
+std::size_t GradientPass::good_size(const ModelConfig& config) { return config.n_layers == 1 ? 32 : 8; }
 
 GradientPass::GradientPass(const GradientEngine& engine, const Target& target, Shape shape,
                            const FirstLayerTable* table)
