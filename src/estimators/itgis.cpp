@@ -25,19 +25,19 @@ struct Tilt {
 };
 
 // scores: [size], already divided by the temperature.
-void set_tilt(const TokenTable& table, const float* scores, Tilt& tilt) {
-  const std::size_t n = table.size();
+void set_tilt(const std::vector<double>& prior, const float* scores, Tilt& tilt) {
+  const std::size_t n = prior.size();
   tilt.cumulative.resize(n), tilt.log_weight.resize(n);
   const double top = static_cast<double>(*std::max_element(scores, scores + n));
   double total = 0.0;
   for (std::size_t i = 0; i < n; ++i) {
-    total += table.probability(i) * std::exp(static_cast<double>(scores[i]) - top);
+    total += prior[i] * std::exp(static_cast<double>(scores[i]) - top);
     tilt.cumulative[i] = total;
   }
   const double log_z = std::log(total) + top;
   std::array<double, kMomentPowers.size()> moments = {};
   for (std::size_t i = 0; i < n; ++i) {
-    const double p = table.probability(i);
+    const double p = prior[i];
     const double g = tilt.cumulative[i] - (i > 0 ? tilt.cumulative[i - 1] : 0.0);
     tilt.log_weight[i] = log_z - static_cast<double>(scores[i]);
     double power = p * total / g;  // w, then w^2, w^4, w^8
@@ -141,7 +141,7 @@ void ItgisRun::update_tilts() {
       s.mean[k] = static_cast<float>(mean[first * width + k] * scale);
     gradients_of.scores(table_index, count, {s.mean.data(), width}, {s.scores.data(), score_stride});
     for (std::size_t i = 0; i < count; ++i)
-      set_tilt(dist.tables[table_index], s.scores.data() + i * score_stride, tilts[first + i]);
+      set_tilt(gradients_of.prior(table_index), s.scores.data() + i * score_stride, tilts[first + i]);
   });
 }
 

@@ -9,7 +9,7 @@
 namespace deeptail {
 
 TokenGradients::TokenGradients(const Transformer& model, const Distribution& dist)
-    : embed_(dist.tables.size()), log_prior_(dist.tables.size()) {
+    : embed_(dist.tables.size()), prior_(dist.tables.size()), log_prior_(dist.tables.size()) {
   for (std::size_t position = 0; position < dist.length(); ++position) {
     if (dist.table(position).size() < 2) continue;
     positions_.push_back(position);
@@ -26,7 +26,8 @@ TokenGradients::TokenGradients(const Transformer& model, const Distribution& dis
     for (std::size_t i = 0; i < table.size(); ++i) {
       const float* row = model.weights().w_e.data() + static_cast<std::size_t>(table.ids()[i]) * d;
       for (std::size_t k = 0; k < d; ++k) columns[k * table.size() + i] = row[k];
-      log_prior_[t].push_back(static_cast<float>(std::log(table.probability(i))));
+      prior_[t].push_back(table.probability(i));
+      log_prior_[t].push_back(static_cast<float>(std::log(prior_[t].back())));
     }
     embed_[t] = PackedMatrix(columns, d, table.size());
     largest_table_ = std::max(largest_table_, table.size());

@@ -19,7 +19,8 @@ class TokenGradients {
   // Of the i-th of them: index into Distribution::tables.
   std::size_t table_of(std::size_t i) const { return tables_of_[i]; }
   std::size_t largest_table() const { return largest_table_; }
-  // [size]: natural logs of the table's probabilities.
+  // [size]: the table's probabilities, and their natural logs.
+  const std::vector<double>& prior(std::size_t table) const { return prior_[table]; }
   const std::vector<float>& log_prior(std::size_t table) const { return log_prior_[table]; }
 
   // out: [n, size of the table] = W_E[ids of the table] . gradients; gradients: [n, d_model].
@@ -31,6 +32,7 @@ class TokenGradients {
   std::vector<std::size_t> positions_, tables_of_;
   std::size_t largest_table_ = 0;
   std::vector<PackedMatrix> embed_;            // per table: [d_model, size]; none for a single token
+  std::vector<std::vector<double>> prior_;     // per table
   std::vector<std::vector<float>> log_prior_;  // per table
 };
 
