@@ -1,4 +1,4 @@
-// Temperatures of itgis and mhis: the shipped table, and how it is chosen (deeptail bench tune).
+// How the temperatures of itgis and mhis are chosen (deeptail bench tune).
 #pragma once
 
 #include <functional>
@@ -9,34 +9,9 @@
 #include <vector>
 
 #include "deeptail/bench.h"
+#include "deeptail/temperatures.h"
 
 namespace deeptail {
-
-// One cell of the search: one method at one temperature on the targets of one model and distribution.
-struct TuneCell {
-  std::string model = {}, dist = {}, method = {};  // itgis or mhis
-  double temperature = 1.0;
-  friend auto operator<=>(const TuneCell&, const TuneCell&) = default;
-};
-struct TuneResult {
-  double loss = 0.0;  // tune_loss over the targets
-  std::size_t targets = 0, zeros = 0;
-  double seconds = 0.0;
-};
-
-// --- the shipped table: suites/temperatures.json ---
-
-struct ChosenTemperature {
-  TuneCell cell = {};
-  TuneResult result = {};
-};
-std::vector<ChosenTemperature> parse_temperatures(std::string_view json, std::string_view where);
-std::string to_json(const std::vector<ChosenTemperature>& chosen);
-// The table's temperature for this method, model and distribution, by name; nothing for others.
-std::optional<double> shipped_temperature(std::string_view method, std::string_view model,
-                                          std::string_view dist);
-
-// --- choosing ---
 
 // Mean over the targets of (log p - log q)^2, with p no lower than kTuneFloor q: a zero costs as much as an
 // estimate that is 1000 times too low, so that it is worse than any usual error and still comparable.

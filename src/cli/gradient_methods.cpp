@@ -8,7 +8,7 @@
 #include "core/progress.h"
 #include "deeptail/itgis.h"
 #include "deeptail/mhis.h"
-#include "deeptail/tune.h"
+#include "deeptail/temperatures.h"
 
 namespace deeptail::cli {
 

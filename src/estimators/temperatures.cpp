@@ -4,7 +4,7 @@
 
 #include "core/data_places.h"
 #include "core/json.h"
-#include "deeptail/tune.h"
+#include "deeptail/temperatures.h"
 
 namespace deeptail {
 
