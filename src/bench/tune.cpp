@@ -70,6 +70,7 @@ std::optional<TuneResult> run_tune_cell(const TuneSubject& subject, const TuneCo
                     go_on)
             : mhis(subject.model, subject.dist, target,
                    {.samples = config.samples,
+                    .burn_in = config.burn_in(),
                     .temperature = cell.temperature,
                     .seed = config.seed,
                     .bound_inputs = 0},
