@@ -13,8 +13,9 @@
 
 namespace deeptail {
 
-// Mean over the targets of (log p - log q)^2, with p no lower than kTuneFloor q: a zero costs as much as an
-// estimate that is 1000 times too low, so that it is worse than any usual error and still comparable.
+// Mean over the targets of |log p - log q|, with p no lower than kTuneFloor q: a zero costs as much as an
+// estimate that is 1000 times too low. Not squared, so that one zero, a matter of luck at these budgets, does
+// not outweigh how well the other targets are met.
 inline constexpr double kTuneFloor = 1e-3;
 double tune_loss(std::span<const double> q, std::span<const double> p);
 

@@ -24,10 +24,7 @@ void TuneConfig::validate() const {
 
 double tune_loss(std::span<const double> q, std::span<const double> p) {
   double sum = 0.0;
-  for (std::size_t i = 0; i < q.size(); ++i) {
-    const double error = std::log(std::max(p[i] / q[i], kTuneFloor));
-    sum += error * error;
-  }
+  for (std::size_t i = 0; i < q.size(); ++i) sum += std::abs(std::log(std::max(p[i] / q[i], kTuneFloor)));
   return sum / static_cast<double>(q.size());
 }
 
@@ -93,7 +90,8 @@ Json search_json(const TuneConfig& c) {
   return {{"targets_per_pair", c.targets_per_pair},
           {"q", {c.q_low, c.q_high}},
           {"samples", c.samples},
-          {"seed", c.seed}};
+          {"seed", c.seed},
+          {"loss", "mean |ln p/q|"}};
 }
 
 }  // namespace

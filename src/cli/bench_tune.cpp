@@ -95,7 +95,7 @@ void run_cells(const TuneOptions& o, TuneResults& results) {
 
 void print_table(const TuneConfig& config, const TuneResults& results) {
   for (const std::string& method : config.methods) {
-    fmt::print("{}: mean squared error of ln p (zeros), by temperature; * is chosen\n", method);
+    fmt::print("{}: mean |ln p/q| (zeros), by temperature; * is chosen\n", method);
     fmt::print("{:<16}", "");
     for (const double t : config.grid) fmt::print("{:>12}", t);
     fmt::print("\n");

@@ -21,8 +21,8 @@ std::string refusal_of(const std::function<void()>& action) {
 TEST(Tune, LossOfZerosHasAFloor) {
   const std::vector<double> q = {1e-4, 1e-4}, exact = q, twice = {2e-4, 2e-4}, zero = {1e-4, 0.0};
   EXPECT_EQ(tune_loss(q, exact), 0.0);
-  EXPECT_NEAR(tune_loss(q, twice), std::pow(std::log(2.0), 2), 1e-12);
-  EXPECT_NEAR(tune_loss(q, zero), 0.5 * std::pow(std::log(1000.0), 2), 1e-12);
+  EXPECT_NEAR(tune_loss(q, twice), std::log(2.0), 1e-12);
+  EXPECT_NEAR(tune_loss(q, zero), 0.5 * std::log(1000.0), 1e-12);
 }
 
 TEST(Tune, TargetsLieInTheBand) {
@@ -85,7 +85,7 @@ TEST(Tune, RunsACell) {
     const auto result = run_tune_cell(subject, config, {"m", "d", method, 30.0}, pool);
     ASSERT_TRUE(result);
     EXPECT_EQ(result->targets, 1u);
-    EXPECT_LT(result->loss, 0.25) << method;  // within a factor of 1.65
+    EXPECT_LT(result->loss, 0.5) << method;  // within a factor of 1.65
     EXPECT_FALSE(run_tune_cell(subject, config, {"m", "d", method, 30.0}, pool, [] { return false; }));
   }
   config.q_high = 1e-4;
