@@ -8,6 +8,7 @@ namespace deeptail::cli {
 // Each adds its subcommand to the app: options bound to a struct, and a callback that runs it. A callback
 // throws InputError for the user's mistakes (exit code 2).
 void add_activations(CLI::App& app);
+void add_bench(CLI::App& app);
 void add_model(CLI::App& app);
 void add_dist(CLI::App& app);
 void add_estimate(CLI::App& app);

@@ -13,6 +13,12 @@
 
 namespace deeptail::cli {
 
+void check_has_model(const EstimateOptions& o) {
+  if (!o.activations.empty() || !o.unembed.empty())
+    throw InputError("method {}: expected --model and --dist, found --activations or --unembed", o.method);
+  if (o.model.empty() || o.dist.empty()) throw InputError("method {}: expected --model and --dist", o.method);
+}
+
 namespace {
 
 std::string target_text(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
@@ -46,12 +52,6 @@ void print_estimate(const Estimate& e, const std::optional<NamedTokenizer>& toke
   for (const DecidingPosition& p : e.positions)
     fmt::print("  position {} is {} in {:.0f}% (of all inputs {:.2g}%)\n", p.position,
                shown(tokenizer, p.token), 100.0 * p.share, 100.0 * p.prior);
-}
-
-void check_has_model(const EstimateOptions& o) {
-  if (!o.activations.empty() || !o.unembed.empty())
-    throw InputError("method {}: expected --model and --dist, found --activations or --unembed", o.method);
-  if (o.model.empty() || o.dist.empty()) throw InputError("method {}: expected --model and --dist", o.method);
 }
 
 TokensplitConfig tokensplit_config(const EstimateOptions& o) {
@@ -105,10 +105,10 @@ EstimateOutcome run_mc(const EstimateOptions& o, ThreadPool& pool) {
 EstimateOutcome run_method(const EstimateOptions& o, ThreadPool& pool) {
   if (o.method == "tokensplit") return run_tokensplit(o, pool);
   if (o.method == "mc") return run_mc(o, pool);
+  if (auto outcome = run_gradient_method(o, pool)) return std::move(*outcome);
   if (auto outcome = run_cloud_method(o, pool)) return std::move(*outcome);
-  throw InputError(
-      "method {} is not implemented in this version; available: tokensplit, mc, ga-amls, qld, qld-arc, gld",
-      printable(o.method));
+  throw InputError("method {}: expected one of tokensplit, mc, itgis, mhis, ga-amls, qld, qld-arc, gld",
+                   printable(o.method));
 }
 
 void run(const EstimateOptions& o) {
@@ -144,11 +144,13 @@ void add_estimate(CLI::App& app) {
   sub->add_option("--unembed", o->unembed, "With --activations: file with unembed.W_U and perhaps ln_final");
   sub->add_option("--target", o->target, "Token id, token (\" the\"), or several separated by commas")
       ->required();
-  sub->add_option(
-         "--method", o->method,
-         "tokensplit: splitting on tokens; mc: plain sampling; ga-amls, qld, qld-arc, gld: from activations")
+  sub->add_option("--method", o->method,
+                  "tokensplit: splitting on tokens; mc: plain sampling; itgis, mhis: importance sampling by "
+                  "gradients; "
+                  "ga-amls, qld, qld-arc, gld: from activations")
       ->capture_default_str();
-  sub->add_option("--budget", o->budget, "Forward passes (their equivalent in flops), such as 2^16 or 1e6");
+  sub->add_option("--budget", o->budget,
+                  "Forward passes (their equivalent in flops; itgis, mhis: samples), such as 2^16 or 1e6");
   sub->add_option("--replicas", o->replicas, "Independent replicas");
   sub->add_option("--rel-error", o->rel_error, "Stop at this relative standard error");
   sub->add_option("--particles", o->particles, "Particles per replica");
@@ -158,6 +160,12 @@ void add_estimate(CLI::App& app) {
                   "tokensplit: share that survives a level of the pilot");
   sub->add_option("--forgotten", o->forgotten,
                   "tokensplit: moves go on until this correlation with the start of the level");
+  sub->add_option("--temperature", o->temperature,
+                  "itgis, mhis: lower follows the gradient more; default: the shipped table's, or 1")
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--normaliser", o->normaliser, "mhis: harmonic or bridge")->capture_default_str();
+  sub->add_option("--chains", o->chains, "mhis: chains");
+  sub->add_option("--burn-in", o->burn_in, "mhis: steps of every chain before its samples count");
   sub->add_option("--calibration", o->calibration, "Activations captured for qld, gld, ga-amls")
       ->capture_default_str();
   sub->add_option("--prior", o->prior, "ga-amls: student_t, student_t_matched, gaussian or conditioned")
