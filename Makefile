@@ -1,5 +1,5 @@
 # Thin front of the CMake presets. Every target installs what it needs first (scripts/install-deps).
-.PHONY: build demo quick test test-release test-sanitizers test-statistical bench format deps clean
+.PHONY: build demo quick test test-release test-sanitizers test-statistical test-cuda bench format deps clean
 
 build: deps
 	cmake --preset release >/dev/null
@@ -11,11 +11,12 @@ demo: build
 # A small benchmark and its report.
 quick: build
 	build/deeptail bench run suites/quick.toml --out runs/quick
-	if build/deeptail report --help >/dev/null 2>&1; then build/deeptail report runs/quick --out report.html; fi
+	build/deeptail report runs/quick --out report.html
 
 test: test-release test-sanitizers
 
 test-release: build
+	@scripts/install-deps test
 	cmake --build --preset release
 	ctest --preset release -LE statistical -j2
 
@@ -32,6 +33,12 @@ test-statistical: build
 	cmake --build --preset release --target statistical_tests
 	ctest --preset release -C statistical -L statistical
 
+# On a machine with an NVIDIA GPU and nvcc.
+test-cuda: deps
+	cmake --preset release -DDEEPTAIL_CUDA=ON >/dev/null
+	cmake --build --preset release --target deeptail cuda_truth_check
+	build/cuda_truth_check --cpu 12 --compare 18 --time 24
+
 bench: deps
 	scripts/install-deps bench
 	cmake --preset bench >/dev/null
@@ -39,7 +46,7 @@ bench: deps
 	bench/run
 
 format:
-	git ls-files '*.h' '*.cpp' | xargs clang-format -i
+	git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
 
 deps:
 	@scripts/install-deps

@@ -52,10 +52,26 @@ Truth import_truth(const std::string& path, const std::string& model, const std:
 
 struct TruthRequest {
   Provenance provenance = {};
+  std::string source = "deeptail";
   std::uint64_t seed = 1, first = 0, samples = 0;
   std::string out = {};  // file; progress is kept in out + ".partial"
 };
 enum class CountOutcome { kFinished, kAlreadyFinished, kStopped };
+
+// Adds how often each token is said on samples [first, first + count) to counts: [d_vocab], or on fewer when
+// keep_going says so; returns how many. Where it runs is its own business.
+using CountInputs = std::function<std::uint64_t(
+    std::uint64_t first, std::uint64_t count, std::span<std::uint64_t> counts, const KeepGoing& keep_going)>;
+// All must outlive the result.
+CountInputs count_on_cpu(const Transformer& model, const Distribution& dist, std::uint64_t seed,
+                         ThreadPool& pool);
+// On a CUDA device (docs/cuda.md). Inputs whose two best logits differ by at most near_tie in fp16 are
+// decided in fp32; 0: by fp16 alone. Throws InputError when this build or this machine has no such device, or
+// the model is not of a size it takes.
+inline constexpr double kNearTie = 0.03;
+CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, std::uint64_t seed,
+                          double near_tie = kNearTie);
+std::string cuda_device_name();  // throws likewise
 
 struct CountHooks {
   std::function<void(std::uint64_t done)> started = [](std::uint64_t) {};  // inputs done by earlier runs
@@ -65,8 +81,8 @@ struct CountHooks {
 // Counts samples [first, first + samples). Progress is saved at least every few seconds and whenever it
 // stops, so the same request continues where the last run ended, however it ended. A finished file of the
 // same request is left alone; a file of another request is refused.
-CountOutcome count_truth(const Transformer& model, const Distribution& dist, const TruthRequest& request,
-                         ThreadPool& pool, const CountHooks& hooks);
+CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const TruthRequest& request,
+                         const CountHooks& hooks);
 
 // --- comparing ---
 
@@ -79,7 +95,8 @@ struct TruthComparison {
   double p_value = 1.0;
   std::vector<TokenId> unseen;  // said in b, never in a; most frequent first
 };
-// Do two independent counts of the same model and distribution agree?
+// Do two independent counts of the same model and distribution agree? Where b holds all inputs of a, a is
+// compared with the rest of b; counts that share inputs in another way are refused.
 TruthComparison compare_truth(const Truth& a, const Truth& b, double min_expected = 50.0);
 
 // --- run folders ---

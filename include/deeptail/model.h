@@ -92,12 +92,16 @@ class FirstLayerTable {
 
   // [row_width] floats, or null for a pair outside the support.
   const float* row(std::size_t position, TokenId token) const;
+  // Mean and 1 / standard deviation that the first norm took out: [2], or null. The way back needs them.
+  const float* statistics(std::size_t position, TokenId token) const;
   std::size_t bytes() const { return rows_.size() * sizeof(float); }
 
  private:
+  std::int32_t index(std::size_t position, TokenId token) const;
   std::size_t d_vocab_, row_width_;
   std::vector<std::int32_t> index_;  // [positions, d_vocab]: row number, or -1
   AlignedVector<float> rows_;
+  std::vector<float> statistics_;  // [rows, 2]
 };
 
 // out: [batch.size(), d_model] = blocks.{last}.hook_resid_post at the last position, before ln_final.
@@ -229,6 +233,34 @@ class GradientEngine {
   GradientResult run(TokenBatch batch, const Target& target, Objective objective, ThreadPool& pool) const;
 
  private:
+  friend class GradientPass;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// One worker's gradients of the best target logit, at the positions that matter. A run allocates nothing, and
+// looks at no other logit.
+class GradientPass {
+ public:
+  struct Shape {
+    std::size_t max_sequences, length;
+    std::vector<std::size_t> positions;  // ascending: gradients are wanted there
+  };
+  // Sequences that are worked on together at their quickest. Results do not depend on it.
+  static std::size_t good_size(const ModelConfig& config);
+
+  // `engine` and `table` must outlive it.
+  GradientPass(const GradientEngine& engine, const Target& target, Shape shape,
+               const FirstLayerTable* table = nullptr);
+  ~GradientPass();
+  GradientPass(GradientPass&&) noexcept;
+
+  // batch: n sequences of the given length, at most max_sequences. values: [n]; resid: [n, d_model], the
+  // final residuals; gradients: [n, positions.size(), d_model] = d value / d (W_E[token] + W_pos[position]).
+  void run(TokenBatch batch, float* values, Rows resid, float* gradients);
+
+ private:
+  friend class GradientEngine;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -27,16 +27,49 @@ double deviations(Cell c, double n_a, double n_b) {
   return variance > 0.0 ? std::abs(c.a / n_a - c.b / n_b) / std::sqrt(variance) : 0.0;
 }
 
-}  // namespace
+// Takes `part` out of the range that holds all of it; false where there is none.
+bool take_out(const TruthRange& part, std::vector<TruthRange>& ranges) {
+  for (TruthRange& range : ranges) {
+    const bool holds = range.source == part.source && range.seed == part.seed && range.first <= part.first &&
+                       part.end() <= range.end();
+    if (!holds) continue;
+    TruthRange after = range;
+    after.first = part.end(), after.count = range.end() - part.end();
+    range.count = part.first - range.first;
+    ranges.push_back(after);
+    std::erase_if(ranges, [](const TruthRange& r) { return r.count == 0; });
+    return true;
+  }
+  return false;
+}
 
-TruthComparison compare_truth(const Truth& a, const Truth& b, double min_expected) {
-  check_same_subject(a, "the first count", b, "the second");
+// b without the inputs of a, when it holds them all: that rest is independent of a.
+std::optional<Truth> rest_of(const Truth& a, const Truth& b) {
+  Truth rest = b;
+  for (const TruthRange& part : a.ranges)
+    if (!take_out(part, rest.ranges)) return {};
+  if (rest.ranges.empty()) return {};
+  // At a near-tie two programs may decide differently, so an input may be missing here.
+  for (const auto& [token, count] : a.counts) rest.counts[token] -= std::min(rest.counts[token], count);
+  return rest;
+}
+
+// b, or what of it is independent of a.
+Truth independent_part(const Truth& a, const Truth& b) {
   std::vector<TruthRange> ranges = a.ranges;
   ranges.insert(ranges.end(), b.ranges.begin(), b.ranges.end());
-  if (const auto shared = sort_ranges(ranges))
-    throw InputError("the counts share inputs, so they cannot be compared as independent: {} overlaps {}",
-                     describe(shared->first), describe(shared->second));
+  const auto shared = sort_ranges(ranges);
+  if (!shared) return b;
+  if (auto rest = rest_of(a, b)) return *std::move(rest);
+  throw InputError("the counts share inputs, so they cannot be compared as independent: {} overlaps {}",
+                   describe(shared->first), describe(shared->second));
+}
 
+}  // namespace
+
+TruthComparison compare_truth(const Truth& a, const Truth& whole_b, double min_expected) {
+  check_same_subject(a, "the first count", whole_b, "the second");
+  const Truth b = independent_part(a, whole_b);
   std::set<TokenId> tokens;
   for (const Truth* truth : {&a, &b})
     for (const auto& [token, count] : truth->counts) tokens.insert(token);

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 constexpr double kSaveSeconds = 5.0;
 
 TruthRange range_of(const TruthRequest& request, std::uint64_t count) {
-  return {.source = "deeptail", .seed = request.seed, .first = request.first, .count = count};
+  return {.source = request.source, .seed = request.seed, .first = request.first, .count = count};
 }
 
 bool same_inputs(const Truth& found, const TruthRequest& request) {
@@ -71,8 +71,20 @@ void validate(const TruthRequest& request) {
 
 }  // namespace
 
-CountOutcome count_truth(const Transformer& model, const Distribution& dist, const TruthRequest& request,
-                         ThreadPool& pool, const CountHooks& hooks) {
+CountInputs count_on_cpu(const Transformer& model, const Distribution& dist, std::uint64_t seed,
+                         ThreadPool& pool) {
+  const auto runner = std::make_shared<InputRunner>(model, dist, seed, pool);
+  return [runner](std::uint64_t first, std::uint64_t count, std::span<std::uint64_t> counts,
+                  const KeepGoing& keep_going) {
+    const auto add = [&](std::uint64_t, std::span<const TokenId> said) {
+      for (const TokenId token : said) ++counts[static_cast<std::size_t>(token)];
+    };
+    return for_each_batch(*runner, first, count, add, keep_going);
+  };
+}
+
+CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const TruthRequest& request,
+                         const CountHooks& hooks) {
   validate(request);
   if (is_finished(request)) return CountOutcome::kAlreadyFinished;
   const std::string partial = request.out + ".partial";
@@ -82,11 +94,7 @@ CountOutcome count_truth(const Transformer& model, const Distribution& dist, con
 
   using Clock = std::chrono::steady_clock;
   auto saved_at = Clock::now();
-  std::vector<std::uint64_t> counts(model.config().d_vocab);  // of this run
-  InputRunner runner(model, dist, request.seed, pool);
-  const auto add = [&](std::uint64_t, std::span<const TokenId> said) {
-    for (const TokenId token : said) ++counts[static_cast<std::size_t>(token)];
-  };
+  std::vector<std::uint64_t> counts(d_vocab);  // of this run
   const auto after_batch = [&](std::uint64_t n) {
     const std::uint64_t done = before + n;
     if (done == request.samples) return true;
@@ -98,7 +106,7 @@ CountOutcome count_truth(const Transformer& model, const Distribution& dist, con
     return go;
   };
   const std::uint64_t done =
-      before + for_each_batch(runner, request.first + before, request.samples - before, add, after_batch);
+      before + count(request.first + before, request.samples - before, counts, after_batch);
   if (done < request.samples) return CountOutcome::kStopped;
   write_file(request.out, to_json(total(earlier, request, counts, done)));
   fs::remove(partial);

@@ -1,4 +1,4 @@
-// The parts of `deeptail bench`, one file each.
+// The subcommands of `deeptail bench`, one file each.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,5 +7,6 @@ namespace deeptail::cli {
 
 void add_bench_run(CLI::App& bench);
 void add_bench_export(CLI::App& bench);
+void add_bench_tune(CLI::App& bench);
 
 }  // namespace deeptail::cli

@@ -13,6 +13,7 @@ void add_model(CLI::App& app);
 void add_dist(CLI::App& app);
 void add_estimate(CLI::App& app);
 void add_loss(CLI::App& app);
+void add_report(CLI::App& app);
 void add_selftest(CLI::App& app);
 void add_spb(CLI::App& app);
 void add_truth(CLI::App& app);

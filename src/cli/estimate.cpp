@@ -20,10 +20,11 @@ struct EstimateOptions {
   std::string model, dist, target, method = "tokensplit", budget, device = "cpu";
   std::string activations, unembed, calibration = "2^16";
   std::string prior = "student_t", kernel = "mala", start = "calibration";
+  std::string normaliser = "harmonic", burn_in;
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> calibration_seed;
-  std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0, threads = 0;
-  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0, taper = 0.0;
+  std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0, threads = 0, chains = 0;
+  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0, taper = 0.0, temperature = 0.0;
   bool json = false, quiet = false;
 };
 
@@ -89,6 +90,10 @@ std::vector<Setting> settings_of(const EstimateOptions& o) {
   add("survive_fraction", number(o.survive_fraction));
   add("forgotten", number(o.forgotten));
   add("taper", number(o.taper));
+  add("temperature", number(o.temperature));
+  add("normaliser", o.normaliser);
+  add("chains", number(o.chains));
+  add("burn_in", o.burn_in);
   add("calibration", o.calibration);
   add("prior", o.prior);
   add("kernel", o.kernel);
@@ -137,8 +142,8 @@ EstimateOutcome run_on_cloud(const Method& method, const EstimateOptions& o, Thr
   const ProgressStyle style = progress_style(stderr, o.quiet || o.json);
   const MethodHooks hooks{.after_level = [&](const GaProgress& p) {
     if (style != ProgressStyle::kNone)
-      fmt::print(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1,
-                 method.replicas, p.level + 1, p.score_level, std::exp(p.log_p));
+      fmt::print(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1, method.replicas,
+                 p.level + 1, p.score_level, std::exp(p.log_p));
     return !interrupted();
   }};
   Estimate estimate = run_method(method,
@@ -181,11 +186,13 @@ void add_estimate(CLI::App& app) {
   sub->add_option("--unembed", o->unembed, "With --activations: file with unembed.W_U and perhaps ln_final");
   sub->add_option("--target", o->target, "Token id, token (\" the\"), or several separated by commas")
       ->required();
-  sub->add_option(
-         "--method", o->method,
-         "tokensplit: splitting on tokens; mc: plain sampling; ga-amls, qld, qld-arc, gld: from activations")
+  sub->add_option("--method", o->method,
+                  "tokensplit: splitting on tokens; mc: plain sampling; itgis, mhis: importance sampling by "
+                  "gradients; "
+                  "ga-amls, qld, qld-arc, gld: from activations")
       ->capture_default_str();
-  sub->add_option("--budget", o->budget, "Forward passes (their equivalent in flops), such as 2^16 or 1e6");
+  sub->add_option("--budget", o->budget,
+                  "Forward passes (their equivalent in flops; itgis, mhis: samples), such as 2^16 or 1e6");
   sub->add_option("--replicas", o->replicas, "Independent replicas");
   sub->add_option("--rel-error", o->rel_error, "Stop at this relative standard error");
   sub->add_option("--particles", o->particles, "Particles per replica");
@@ -195,6 +202,12 @@ void add_estimate(CLI::App& app) {
                   "tokensplit: share that survives a level of the pilot");
   sub->add_option("--forgotten", o->forgotten,
                   "tokensplit: moves go on until this correlation with the start of the level");
+  sub->add_option("--temperature", o->temperature,
+                  "itgis, mhis: lower follows the gradient more; default: the shipped table's, or 1")
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--normaliser", o->normaliser, "mhis: harmonic or bridge")->capture_default_str();
+  sub->add_option("--chains", o->chains, "mhis: chains");
+  sub->add_option("--burn-in", o->burn_in, "mhis: steps of every chain before its samples count");
   sub->add_option("--calibration", o->calibration, "Activations captured for qld, gld, ga-amls")
       ->capture_default_str();
   sub->add_option("--calibration-seed", o->calibration_seed,

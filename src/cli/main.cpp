@@ -26,10 +26,11 @@ int run(int argc, char** argv) {
 
   deeptail::cli::add_estimate(app);
   deeptail::cli::add_truth(app);
-  deeptail::cli::add_bench(app);
   deeptail::cli::add_model(app);
   deeptail::cli::add_dist(app);
   deeptail::cli::add_activations(app);
+  deeptail::cli::add_bench(app);
+  deeptail::cli::add_report(app);
   deeptail::cli::add_loss(app);
   deeptail::cli::add_spb(app);
   deeptail::cli::add_selftest(app);

@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/spb_experiments.h"
+#include "report/spb_experiments.h"
 #include "core/write_file.h"
 #include "deeptail/loss.h"
 
@@ -189,7 +189,7 @@ void run_experiments(const std::string& folder) {
   for (const Experiment& experiment : spb_experiments()) {
     const std::string path = (std::filesystem::path(folder) / experiment.name).string();
     write_file(path + ".csv", experiment.csv);
-    write_file(path + ".svg", experiment.svg);
+    write_file(path + ".svg", render_svg(experiment.panels));
     fmt::print("{}.csv, .svg: {}\n", path, experiment.what);
   }
 }

@@ -16,9 +16,9 @@ namespace deeptail::cli {
 namespace {
 
 struct CountOptions {
-  std::string model, dist, samples, out;
+  std::string model, dist, samples, out, device = "cpu";
   std::uint64_t seed = 1, first = 0;
-  double seconds = 0.0;
+  double seconds = 0.0, near_tie = kNearTie;
   bool quiet = false;
 };
 
@@ -48,9 +48,18 @@ void run_count(const CountOptions& o) {
   const std::uint64_t samples = parse_count(o.samples, "--samples");
   const Subject subject = load_subject(o.model, o.dist);
   const Provenance& p = subject.provenance;
-  const TruthRequest request{
-      .provenance = p, .seed = o.seed, .first = o.first, .samples = samples, .out = o.out};
+  const bool on_cuda = o.device == "cuda";
+  if (!on_cuda && o.device != "cpu")
+    throw InputError("--device {}: expected cpu or cuda", printable(o.device));
+  const TruthRequest request{.provenance = p,
+                             .source = on_cuda && o.near_tie == 0.0 ? "deeptail-fp16" : "deeptail",
+                             .seed = o.seed,
+                             .first = o.first,
+                             .samples = samples,
+                             .out = o.out};
   ThreadPool pool;
+  const CountInputs count = on_cuda ? count_on_cuda(subject.model, subject.dist, o.seed, o.near_tie)
+                                    : count_on_cpu(subject.model, subject.dist, o.seed, pool);
   catch_interrupts();
   const auto start = std::chrono::steady_clock::now();
   ProgressState state{.label = fmt::format("{} {}", p.model, p.dist), .unit = "inputs", .total = samples};
@@ -65,8 +74,8 @@ void run_count(const CountOptions& o) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     return !interrupted() && !(o.seconds > 0.0 && spent.count() >= o.seconds);
   };
-  const CountOutcome outcome =
-      count_truth(subject.model, subject.dist, request, pool, {.started = started, .keep_going = keep_going});
+  const CountOutcome outcome = count_truth(subject.model.config().d_vocab, count, request,
+                                           {.started = started, .keep_going = keep_going});
   if (outcome == CountOutcome::kAlreadyFinished) {
     fmt::print("{}: already counted, nothing to do\n", o.out);
     return;
@@ -140,6 +149,11 @@ void add_truth(CLI::App& app) {
   truth->add_option("--out", o->out, "File to write; until it is complete, FILE.partial holds what is done");
   truth->add_option("--seconds", o->seconds,
                     "Stop after so many seconds (exit code 4); the same command continues");
+  truth->add_option("--device", o->device, "cpu, or cuda where it is built in")->capture_default_str();
+  truth
+      ->add_option("--near-tie", o->near_tie,
+                   "cuda: inputs whose two best logits are this close in fp16 are decided in fp32; 0: none")
+      ->capture_default_str();
   truth->add_flag("--quiet", o->quiet, "No progress");
   truth->require_subcommand(0, 1);
   add_file_commands(*truth);

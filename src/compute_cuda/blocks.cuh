@@ -1,7 +1,7 @@
 // All blocks before the last one's MLP, fused: residuals stay in registers from the embedding to the end.
 //
-// A thread block takes as many whole inputs as fit into its rows (16 per warp); only keys and values are exchanged,
-// through shared memory.
+// A thread block takes as many whole inputs as fit into its rows (16 per warp); only keys and values are
+// exchanged, through shared memory.
 #pragma once
 
 #include "compute_cuda/first_layer.cuh"
@@ -14,9 +14,9 @@ struct BlocksArgs {
   int length, n_layers, d_mlp;
   float eps, query_scale;
   Embedding embedding;
-  const std::uint32_t* rows;     // [n, length]
-  const __half* first;           // [rows, 384]: first-layer queries (scaled), keys, values
-  const uint4* chunks;           // the weight stream
+  const std::uint32_t* rows;  // [n, length]
+  const __half* first;        // [rows, 384]: first-layer queries (scaled), keys, values
+  const uint4* chunks;        // the weight stream
   int n_chunks;
   __half* z;      // [n, 128]: attention of the last block at the last position
   float* x_last;  // [n, 128]: residual there before that block
@@ -35,8 +35,8 @@ __device__ inline void load_matrices_transposed(std::uint32_t (&r)[4], const __h
                : "r"(address));
 }
 
-// Rows of 128 halves in shared memory, in pieces of 8 whose order is mixed by the row, so that neither a column of
-// rows nor a row hits a bank twice.
+// Rows of 128 halves in shared memory, in pieces of 8 whose order is mixed by the row, so that neither a
+// column of rows nor a row hits a bank twice.
 struct MixedRows {
   __half* data;
   __device__ __half* piece(int row, int piece) const { return data + row * kWidth + (piece ^ (row & 7)) * 8; }
@@ -52,9 +52,11 @@ struct BlocksShared {
   uint4 queries[kWarps][kTilesK][32];  // [warp][k-tile][lane]: A tiles, each lane's own
 };
 
-// Attention of the m-tile at row0 in one head, as two A tiles of 16 dimensions each. Rows of an input see its rows up to themselves.
-__device__ inline void attend(const std::uint32_t (&q)[2][4], const MixedRows& keys, const MixedRows& values, int row0,
-                              int length, int head, int lane, std::uint32_t (&left)[4], std::uint32_t (&right)[4]) {
+// Attention of the m-tile at row0 in one head, as two A tiles of 16 dimensions each. Rows of an input see its
+// rows up to themselves.
+__device__ inline void attend(const std::uint32_t (&q)[2][4], const MixedRows& keys, const MixedRows& values,
+                              int row0, int length, int head, int lane, std::uint32_t (&left)[4],
+                              std::uint32_t (&right)[4]) {
   const int g = lane / 4, t = lane % 4;
   const int row[2] = {row0 + g, row0 + g + 8};
   const int start[2] = {row[0] / length * length, row[1] / length * length};
@@ -89,14 +91,16 @@ __device__ inline void attend(const std::uint32_t (&q)[2][4], const MixedRows& k
 #pragma unroll
       for (int j = 0; j < 2; ++j)
 #pragma unroll
-        for (int i = 0; i < 2; ++i) sum[half] += s[j][2 * half + i] = exp2_approx(s[j][2 * half + i] - tile_largest);
+        for (int i = 0; i < 2; ++i)
+          sum[half] += s[j][2 * half + i] = exp2_approx(s[j][2 * half + i] - tile_largest);
     }
     std::uint32_t p[4];
     to_factor(s[0], s[1], p);
 #pragma unroll
     for (int pair = 0; pair < 2; ++pair) {
       std::uint32_t b[4];
-      load_matrices_transposed(b, values.piece(key0 + (lane / 8 % 2) * 8 + lane % 8, 4 * head + 2 * pair + lane / 16));
+      load_matrices_transposed(
+          b, values.piece(key0 + (lane / 8 % 2) * 8 + lane % 8, 4 * head + 2 * pair + lane / 16));
       mma(o[2 * pair], p, b[0], b[1]);
       mma(o[2 * pair + 1], p, b[2], b[3]);
     }
@@ -117,7 +121,11 @@ class BlocksWorker {
   using Shared = BlocksShared<kWarps>;
 
   __device__ BlocksWorker(const BlocksArgs& args, Shared& shared)
-      : args_(args), shared_(shared), keys_{shared.keys}, values_{shared.values}, stream_(args.chunks, args.n_chunks, shared.stream) {}
+      : args_(args),
+        shared_(shared),
+        keys_{shared.keys},
+        values_{shared.values},
+        stream_(args.chunks, args.n_chunks, shared.stream) {}
 
   // Inputs [first, first + those that fit).
   __device__ void run(std::uint32_t first) {
@@ -156,7 +164,8 @@ class BlocksWorker {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const std::uint32_t row = input_row(own_row(half));
-      const float* e = args_.embedding.w_e + static_cast<std::size_t>(args_.embedding.row_token[row]) * kWidth;
+      const float* e =
+          args_.embedding.w_e + static_cast<std::size_t>(args_.embedding.row_token[row]) * kWidth;
       const float* p = args_.embedding.w_pos + args_.embedding.row_position[row] * kWidth;
 #pragma unroll
       for (int n = 0; n < kTilesN; ++n) {
@@ -173,8 +182,9 @@ class BlocksWorker {
 #pragma unroll
     for (int i = 0; i < kWarpRows; i += 2) {  // two rows at a time, sixteen lanes each
       const int r = kWarpRows * warp_ + i + lane_ / 16, piece = lane_ % 16;
-      const __half* from =
-          args_.first + static_cast<std::size_t>(__shfl_sync(0xffffffffu, own, i + lane_ / 16)) * 384 + 8 * piece;
+      const __half* from = args_.first +
+                           static_cast<std::size_t>(__shfl_sync(0xffffffffu, own, i + lane_ / 16)) * 384 +
+                           8 * piece;
       copy_async(keys_.piece(r, piece), from + 128);
       copy_async(values_.piece(r, piece), from + 256);
     }
@@ -268,7 +278,9 @@ class BlocksWorker {
       for (int half = 0; half < 2; ++half) {
         const int r = own_row(half);
         if (!is_last_position(r) || input_of(r) >= args_.n) continue;
-        auto* to = reinterpret_cast<std::uint32_t*>(args_.z + static_cast<std::size_t>(input_of(r)) * kWidth + 32 * head) + lane_ % 4;
+        auto* to = reinterpret_cast<std::uint32_t*>(args_.z + static_cast<std::size_t>(input_of(r)) * kWidth +
+                                                    32 * head) +
+                   lane_ % 4;
 #pragma unroll
         for (int k = 0; k < 2; ++k) to[8 * k] = z[k][half], to[8 * k + 4] = z[k][2 + half];
       }
@@ -279,7 +291,8 @@ class BlocksWorker {
       if (!is_last_position(r) || input_of(r) >= args_.n) continue;
       float* to = args_.x_last + static_cast<std::size_t>(input_of(r)) * kWidth + 2 * (lane_ % 4);
 #pragma unroll
-      for (int n = 0; n < kTilesN; ++n) *reinterpret_cast<float2*>(to + 8 * n) = {x[n][2 * half], x[n][2 * half + 1]};
+      for (int n = 0; n < kTilesN; ++n)
+        *reinterpret_cast<float2*>(to + 8 * n) = {x[n][2 * half], x[n][2 * half + 1]};
     }
   }
 

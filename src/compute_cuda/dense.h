@@ -34,11 +34,11 @@ struct DenseInputs {
     std::uint32_t first_entry, first_guide;  // into the arrays below
     std::uint32_t guide_shift;
   };
-  std::vector<Table> tables;                       // [length]: of each position
-  std::vector<std::uint32_t> first_row;            // [length + 1]
-  std::vector<std::uint32_t> ids;                  // token of each entry
-  std::vector<std::uint64_t> last_unit;            // of each entry, as TokenTable
-  std::vector<std::uint32_t> guide;                // as TokenTable
+  std::vector<Table> tables;                           // [length]: of each position
+  std::vector<std::uint32_t> first_row;                // [length + 1]
+  std::vector<std::uint32_t> ids;                      // token of each entry
+  std::vector<std::uint64_t> last_unit;                // of each entry, as TokenTable
+  std::vector<std::uint32_t> guide;                    // as TokenTable
   std::vector<std::uint32_t> row_token, row_position;  // [rows]
   std::size_t length() const { return tables.size(); }
 };

@@ -19,7 +19,8 @@ std::vector<float> rows_of(const PackedMatrix& w) {
 }
 std::vector<float> bias_of(const PackedMatrix& w) { return {w.bias(), w.bias() + w.n()}; }
 
-// The last block keeps its projections apart, and no bias of the keys: it adds the same to every score of a query.
+// The last block keeps its projections apart, and no bias of the keys: it adds the same to every score of a
+// query.
 void join_projections(const BlockWeights& b, const DenseModel& m, DenseBlock& out) {
   const std::size_t d = m.d_model, d_attn = m.n_heads * m.d_head, width = 3 * d_attn;
   out.w_qkv.assign(d * width, 0.0f);

@@ -26,7 +26,8 @@ class DeviceArray {
   }
   explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) {
     if (size_ > 0)
-      check(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice), "copy to the device");
+      check(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice),
+            "copy to the device");
   }
   ~DeviceArray() { cudaFree(data_); }
   DeviceArray(DeviceArray&& other) noexcept { swap(other); }
@@ -40,7 +41,8 @@ class DeviceArray {
   void zero() const { check(cudaMemset(data_, 0, size_ * sizeof(T)), "clear device memory"); }
   std::vector<T> to_host() const {
     std::vector<T> values(size_);
-    check(cudaMemcpy(values.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost), "copy from the device");
+    check(cudaMemcpy(values.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost),
+          "copy from the device");
     return values;
   }
 

@@ -1,8 +1,9 @@
-// The same model in fp32, for the inputs whose two best logits are too close for fp16: simple, and some ten times
-// slower per input, which does not matter for one in a hundred.
+// The same model in fp32, for the inputs whose two best logits are too close for fp16: simple, and some ten
+// times slower per input, which does not matter for one in a hundred.
 #pragma once
 
 #include "compute_cuda/first_layer.cuh"
+#include "compute_cuda/last_attention.cuh"
 #include "compute_cuda/tail.cuh"
 
 namespace deeptail::cuda {
@@ -17,25 +18,52 @@ struct ExactArgs {
   int length, n_layers, d_mlp, n_columns;
   float eps, score_scale;
   Embedding embedding;
-  const std::uint32_t* rows;   // [n, length]
-  const float* first;          // [rows, 384], unscaled
-  const ExactBlock* blocks;    // [n_layers]
+  const std::uint32_t* rows;                         // [n, length]
+  const float* first;                                // [rows, 384], unscaled
+  const ExactBlock* blocks;                          // [n_layers]
   const float *ln_final_w, *ln_final_b, *w_u, *b_u;  // w_u: [128, n_columns]
-  const std::uint32_t *near, *n_near;  // which inputs; near null: all of [0, *n_near)
-  float *z, *x_last;                   // [of the listed inputs, 128]
+  InputList list;
+  float *z, *x_last;  // [of the listed inputs, 128]
   Verdicts verdicts;
 };
 
 inline constexpr int kExactThreads = 128;
 inline constexpr int kRowGroup = 12;  // rows whose sums a thread keeps at a time
 
-__host__ __device__ inline int exact_rows(int length) { return (length + kRowGroup - 1) / kRowGroup * kRowGroup; }
-inline std::size_t exact_shared_bytes(int length) { return sizeof(float) * exact_rows(length) * (128 + 128 + 384); }
+__host__ __device__ inline int exact_rows(int length) {
+  return (length + kRowGroup - 1) / kRowGroup * kRowGroup;
+}
+inline std::size_t exact_shared_bytes(int length) {
+  return sizeof(float) * exact_rows(length) * (128 + 128 + 384);
+}
 
-// sums[r] += a[r0 + r] . column of w, r < kRows; a: shared, [.., stride]; w: the column's first element, next row
-// n_columns on. Sequential in k, as on the CPU.
+// sums[c][r] += a[r] . column c of w, 128 columns apart, for kColumns of them: what a row costs to read is
+// shared.
+template <int kColumns, int kRows>
+__device__ inline void dot_columns(const float* a, const float* w, int n_columns,
+                                   float (&sums)[kColumns][kRows]) {
+  for (int k = 0; k < 128; k += 4) {
+    float v[kColumns][4];
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) v[c][i] = __ldg(w + static_cast<std::size_t>(k + i) * n_columns + 128 * c);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const float4 u = *reinterpret_cast<const float4*>(a + r * 128 + k);
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c)
+        sums[c][r] =
+            fmaf(u.w, v[c][3], fmaf(u.z, v[c][2], fmaf(u.y, v[c][1], fmaf(u.x, v[c][0], sums[c][r]))));
+    }
+  }
+}
+
+// sums[r] += a[r0 + r] . column of w, r < kRows; a: shared, [.., stride]; w: the column's first element, next
+// row n_columns on. Sequential in k, as on the CPU.
 template <int kRows>
-__device__ inline void dot_rows(const float* a, int stride, const float* w, int n_columns, int depth, float (&sums)[kRows]) {
+__device__ inline void dot_rows(const float* a, int stride, const float* w, int n_columns, int depth,
+                                float (&sums)[kRows]) {
   for (int k = 0; k < depth; k += 4) {
     float v[4];
 #pragma unroll
@@ -49,8 +77,8 @@ __device__ inline void dot_rows(const float* a, int stride, const float* w, int 
 }
 
 // out = layer norm of rows of x, one row per warp at a time. Both shared, [rows, 128].
-__device__ inline void exact_layernorm(const float* x, int first, int end, const float* weight, const float* bias, float eps,
-                                       float* out) {
+__device__ inline void exact_layernorm(const float* x, int first, int end, const float* weight,
+                                       const float* bias, float eps, float* out) {
   const int lane = threadIdx.x % 32;
   for (int r = first + threadIdx.x / 32; r < end; r += kExactThreads / 32) {
     float v[4], sum = 0.0f, squares = 0.0f;
@@ -94,7 +122,11 @@ __device__ inline void exact_attend(const float* qkv, int row, int head, float s
 class ExactWorker {
  public:
   __device__ ExactWorker(const ExactArgs& args, float* memory)
-      : args_(args), padded_(exact_rows(args.length)), x_(memory), y_(x_ + padded_ * 128), qkv_(y_ + padded_ * 128) {
+      : args_(args),
+        padded_(exact_rows(args.length)),
+        x_(memory),
+        y_(x_ + padded_ * 128),
+        qkv_(y_ + padded_ * 128) {
     for (int i = threadIdx.x; i < padded_ * (128 + 128 + 384); i += kExactThreads) memory[i] = 0.0f;
     __syncthreads();
   }
@@ -121,7 +153,8 @@ class ExactWorker {
     for (int r = 0; r < args_.length; ++r) {
       x_[r * 128 + c] = args_.embedding.at(rows[r], c, 128);
       for (int part = 0; part < 3; ++part)
-        qkv_[r * 384 + 128 * part + c] = args_.first[static_cast<std::size_t>(rows[r]) * 384 + 128 * part + c];
+        qkv_[r * 384 + 128 * part + c] =
+            args_.first[static_cast<std::size_t>(rows[r]) * 384 + 128 * part + c];
     }
     __syncthreads();
   }
@@ -191,8 +224,8 @@ class ExactWorker {
 __global__ void __launch_bounds__(kExactThreads) exact_blocks(const __grid_constant__ ExactArgs args) {
   extern __shared__ __align__(16) float exact_memory[];
   ExactWorker worker(args, exact_memory);
-  const std::uint32_t n = *args.n_near;
-  for (std::uint32_t i = blockIdx.x; i < n; i += gridDim.x) worker.run(args.near != nullptr ? args.near[i] : i, i);
+  const std::uint32_t n = *args.list.n;
+  for (std::uint32_t i = blockIdx.x; i < n; i += gridDim.x) worker.run(args.list.at(i), i);
 }
 
 inline constexpr int kExactTailRows = 16;
@@ -205,13 +238,18 @@ class ExactTail {
     float best[kExactThreads], second[kExactThreads];
     int id[kExactThreads];
   };
-  __device__ ExactTail(const ExactArgs& args, Shared& shared) : args_(args), s_(shared), block_(args.blocks[args.n_layers - 1]) {}
+  __device__ ExactTail(const ExactArgs& args, Shared& shared)
+      : args_(args), s_(shared), block_(args.blocks[args.n_layers - 1]) {}
 
   __device__ void run(std::uint32_t first, std::uint32_t n) {
     const int c = threadIdx.x;
     for (int r = 0; r < kExactTailRows; ++r) {
       const std::size_t i = min(first + r, n - 1);
-      s_.x[r * 128 + c] = args_.x_last[i * 128 + c] + block_.b_o[c];
+      const float x = args_.n_layers > 1
+                          ? args_.x_last[i * 128 + c]
+                          : args_.embedding.at(
+                                args_.rows[(args_.list.at(i) + std::size_t{1}) * args_.length - 1], c, 128);
+      s_.x[r * 128 + c] = x + block_.b_o[c];
       s_.y[r * 128 + c] = args_.z[i * 128 + c];
     }
     __syncthreads();
@@ -235,7 +273,8 @@ class ExactTail {
   }
 
  private:
-  __device__ void columns(const float* bias, const float* w, int n_columns, int column, float (&sums)[kExactTailRows]) const {
+  __device__ void columns(const float* bias, const float* w, int n_columns, int column,
+                          float (&sums)[kExactTailRows]) const {
 #pragma unroll
     for (int r = 0; r < kExactTailRows; ++r) sums[r] = bias[column];
     dot_rows(s_.y, 128, w + column, n_columns, 128, sums);
@@ -249,22 +288,31 @@ class ExactTail {
     for (int r = 0; r < kExactTailRows; ++r) s_.x[r * 128 + threadIdx.x] = sums[r];
     __syncthreads();
   }
+  static constexpr int kColumns =
+      2;  // of a thread at a time; n_columns is a multiple of kColumns * kExactThreads
   __device__ void unembed(std::uint32_t first, std::uint32_t n) {
     TopTwo top[kExactTailRows];
-    for (int column = threadIdx.x; column < args_.n_columns; column += kExactThreads) {
-      float sums[kExactTailRows];
-      columns(args_.b_u, args_.w_u, args_.n_columns, column, sums);
+    for (int column = threadIdx.x; column < args_.n_columns; column += kColumns * kExactThreads) {
+      float sums[kColumns][kExactTailRows];
 #pragma unroll
-      for (int r = 0; r < kExactTailRows; ++r) top[r].add(sums[r], column);
+      for (int c = 0; c < kColumns; ++c)
+#pragma unroll
+        for (int r = 0; r < kExactTailRows; ++r) sums[c][r] = args_.b_u[column + 128 * c];
+      dot_columns(s_.y, args_.w_u + column, args_.n_columns, sums);
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c)
+#pragma unroll
+        for (int r = 0; r < kExactTailRows; ++r) top[r].add(sums[c][r], column + 128 * c);
     }
 #pragma unroll
     for (int r = 0; r < kExactTailRows; ++r) {
-      s_.best[threadIdx.x] = top[r].best, s_.second[threadIdx.x] = top[r].second, s_.id[threadIdx.x] = top[r].id;
+      s_.best[threadIdx.x] = top[r].best, s_.second[threadIdx.x] = top[r].second,
+      s_.id[threadIdx.x] = top[r].id;
       __syncthreads();
       if (threadIdx.x == r % 32 && first + r < n) {
         TopTwo all;
         for (int i = 0; i < kExactThreads; ++i) all.merge(s_.best[i], s_.second[i], s_.id[i]);
-        const std::uint32_t input = args_.near != nullptr ? args_.near[first + r] : first + r;
+        const std::uint32_t input = args_.list.at(first + r);
         if (args_.verdicts.said != nullptr) args_.verdicts.said[input] = all.id;
         if (args_.verdicts.gap != nullptr) args_.verdicts.gap[input] = all.best - all.second;
         atomicAdd(args_.verdicts.counts + all.id, 1ULL);
@@ -280,9 +328,10 @@ class ExactTail {
 
 __global__ void __launch_bounds__(kExactThreads) exact_tail(const __grid_constant__ ExactArgs args) {
   __shared__ ExactTail::Shared shared;
-  const std::uint32_t n = *args.n_near;
+  const std::uint32_t n = *args.list.n;
   ExactTail worker(args, shared);
-  for (std::uint32_t first = blockIdx.x * kExactTailRows; first < n; first += gridDim.x * kExactTailRows) worker.run(first, n);
+  for (std::uint32_t first = blockIdx.x * kExactTailRows; first < n; first += gridDim.x * kExactTailRows)
+    worker.run(first, n);
 }
 
 }  // namespace deeptail::cuda

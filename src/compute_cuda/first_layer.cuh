@@ -9,8 +9,8 @@ namespace deeptail::cuda {
 
 // Where a row of the input begins: W_E[token] + W_pos[position].
 struct Embedding {
-  const float *w_e, *w_pos;                         // [d_vocab, d], [n_ctx, d]
-  const std::uint32_t *row_token, *row_position;    // [rows]
+  const float *w_e, *w_pos;                       // [d_vocab, d], [n_ctx, d]
+  const std::uint32_t *row_token, *row_position;  // [rows]
   __device__ float at(std::uint32_t row, int column, int d) const {
     return w_e[static_cast<std::size_t>(row_token[row]) * d + column] + w_pos[row_position[row] * d + column];
   }
@@ -26,9 +26,11 @@ __device__ inline float block_mean(float v, float* scratch) {
   return (scratch[0] + scratch[1] + scratch[2] + scratch[3]) / 128.0f;
 }
 
-// One block of 128 threads per row. exact: [rows, 384]; rounded: the same in fp16 with the queries times query_scale.
-__global__ void first_layer_rows(Embedding e, const float* ln_w, const float* ln_b, float eps, const float* w_qkv,
-                                 const float* b_qkv, float query_scale, float* exact, __half* rounded) {
+// One block of 128 threads per row. exact: [rows, 384]; rounded: the same in fp16 with the queries times
+// query_scale.
+__global__ void first_layer_rows(Embedding e, const float* ln_w, const float* ln_b, float eps,
+                                 const float* w_qkv, const float* b_qkv, float query_scale, float* exact,
+                                 __half* rounded) {
   constexpr int kD = 128, kOut = 3 * kD;
   __shared__ float y[kD], scratch[4];
   const std::uint32_t row = blockIdx.x;

@@ -2,9 +2,10 @@
 //
 // A warp owns 16 rows. With g = lane / 4 and t = lane % 4, a lane holds rows g and g + 8, and
 //   C tile [16, 8]:   c0, c1 = (g, 2t), (g, 2t + 1);  c2, c3 = the same of row g + 8
-//   A tile [16, 16]:  a0 = (g, 2t..), a1 = (g + 8, 2t..), a2 = (g, 2t + 8..), a3 = (g + 8, 2t + 8..), pairs of halves
-// Two neighbouring C tiles, rounded to fp16, are one A tile: results become factors without leaving registers.
-// products.cuh multiplies them by weights from shared memory.
+//   A tile [16, 16]:  a0 = (g, 2t..), a1 = (g + 8, 2t..), a2 = (g, 2t + 8..), a3 = (g + 8, 2t + 8..), pairs
+//   of halves
+// Two neighbouring C tiles, rounded to fp16, are one A tile: results become factors without leaving
+// registers. products.cuh multiplies them by weights from shared memory.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -13,8 +14,8 @@
 
 namespace deeptail::cuda {
 
-inline constexpr int kWidth = 128;         // d_model = d_attn of the fast kernels
-inline constexpr int kHeads = 4;           // heads of 32
+inline constexpr int kWidth = 128;           // d_model = d_attn of the fast kernels
+inline constexpr int kHeads = 4;             // heads of 32
 inline constexpr int kTilesN = kWidth / 8;   // C tiles of a row
 inline constexpr int kTilesK = kWidth / 16;  // A tiles of a row
 
@@ -24,7 +25,8 @@ using Factor = std::uint32_t[kTilesK][4];
 
 __device__ inline void mma(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};\n"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
@@ -55,7 +57,8 @@ __device__ inline float row_max(float v) {
 __device__ inline float2 load2(const float* p) { return *reinterpret_cast<const float2*>(p); }
 
 // a = layer norm of the rows x, in fp16. weight, bias: [128].
-__device__ inline void layernorm(const Residual& x, const float* weight, const float* bias, float eps, int t, Factor& a) {
+__device__ inline void layernorm(const Residual& x, const float* weight, const float* bias, float eps, int t,
+                                 Factor& a) {
   float mean[2], scale[2];  // of rows g and g + 8
 #pragma unroll
   for (int half = 0; half < 2; ++half) {

@@ -12,17 +12,21 @@ namespace {
 struct MatrixView {
   const float* data;
   std::size_t stride, n_valid;
-  float at(std::size_t row, std::size_t column) const { return column < n_valid ? data[row * stride + column] : 0.0f; }
+  float at(std::size_t row, std::size_t column) const {
+    return column < n_valid ? data[row * stride + column] : 0.0f;
+  }
 };
 
 std::uint16_t half_bits(float value) { return __half_as_ushort(__float2half_rn(value)); }
 
 // The B tile of rows [16 k, 16 k + 16) and columns [8 n, 8 n + 8), what one lane holds of it.
 void append_lane(const MatrixView& w, std::size_t k, std::size_t n, std::size_t lane, Halves& out) {
-  for (std::size_t row : {0, 1, 8, 9}) out.push_back(half_bits(w.at(16 * k + row + 2 * (lane % 4), 8 * n + lane / 4)));
+  for (std::size_t row : {0, 1, 8, 9})
+    out.push_back(half_bits(w.at(16 * k + row + 2 * (lane % 4), 8 * n + lane / 4)));
 }
 
-void append_core_matrices(const MatrixView& w, std::size_t first_k, std::size_t n_k, std::size_t first_n, std::size_t n_n, Halves& out) {
+void append_core_matrices(const MatrixView& w, std::size_t first_k, std::size_t n_k, std::size_t first_n,
+                          std::size_t n_n, Halves& out) {
   for (std::size_t k8 = 0; k8 < n_k; k8 += 8)
     for (std::size_t n = 0; n < n_n; ++n)
       for (std::size_t k = 0; k < 8; ++k) out.push_back(half_bits(w.at(first_k + k8 + k, first_n + n)));
@@ -46,8 +50,8 @@ void append_rows(const MatrixView& w, std::size_t first, std::size_t count, Tile
 }
 
 // The vectors at the end of a chunk: 64 biases and two vectors of 128, as fp32, zeros where there is none.
-void append_vectors(const float* biases, std::size_t n_biases, const std::vector<float>* first, const std::vector<float>* second,
-                    Halves& out) {
+void append_vectors(const float* biases, std::size_t n_biases, const std::vector<float>* first,
+                    const std::vector<float>* second, Halves& out) {
   std::vector<float> values(64 + 256, 0.0f);
   std::copy_n(biases, n_biases, values.begin());
   if (first != nullptr) std::copy(first->begin(), first->end(), values.begin() + 64);
@@ -60,7 +64,8 @@ void append_vectors(const float* biases, std::size_t n_biases, const std::vector
 void append_projections(const DenseBlock& block, TileOrder order, Halves& out) {
   for (const std::size_t first : {128, 192, 256, 320, 0, 64}) {
     append_columns({block.w_qkv.data(), 384, 384}, first, 64, order, out);
-    append_vectors(block.b_qkv.data() + first, 64, first == 128 ? &block.ln1_w : nullptr, first == 128 ? &block.ln1_b : nullptr, out);
+    append_vectors(block.b_qkv.data() + first, 64, first == 128 ? &block.ln1_w : nullptr,
+                   first == 128 ? &block.ln1_b : nullptr, out);
   }
 }
 
@@ -73,7 +78,10 @@ void append_rest(const DenseBlock& block, std::size_t d_mlp, TileOrder order, Ha
   for (std::size_t first = 0; first < d_mlp; first += 32) {
     append_columns({block.w_in.data(), d_mlp, d_mlp}, first, 32, order, out);
     append_rows({block.w_out.data(), 128, 128}, first, 32, order, out);
-    append_vectors(block.b_in.data() + first, 32, first == 0 ? &block.ln2_w : first == 32 ? &block.b_out : nullptr,
+    append_vectors(block.b_in.data() + first, 32,
+                   first == 0    ? &block.ln2_w
+                   : first == 32 ? &block.b_out
+                                 : nullptr,
                    first == 0 ? &block.ln2_b : nullptr, out);
   }
 }
@@ -96,7 +104,7 @@ Halves pack_last_mlp(const DenseModel& model, TileOrder order) {
 }
 
 Halves pack_unembedding(const DenseModel& model, TileOrder order) {
-  const std::size_t n_columns = (model.d_vocab + 63) / 64 * 64;
+  const std::size_t n_columns = (model.d_vocab + 63) / 64 * 64;  // of a chunk
   std::vector<float> biases(n_columns, kNoToken);
   std::copy(model.b_u.begin(), model.b_u.end(), biases.begin());
   Halves out;

@@ -12,14 +12,16 @@ using Halves = std::vector<std::uint16_t>;
 
 // How tiles lie in a chunk.
 enum class TileOrder {
-  // [tile pair][lane] of 16 bytes = what the lane holds of two B tiles of mma.sync: neighbours in k where whole columns are
+  // [tile pair][lane] of 16 bytes = what the lane holds of two B tiles of mma.sync: neighbours in k where
+  // whole columns are
   // used, in n where whole rows are. A lane reads what it needs in one conflict-free load.
   kMma,
   // [k / 8][n / 8][n % 8][k % 8]: core matrices of wgmma.
   kWgmma,
 };
 
-// The stream of the fused blocks: of every block but the first the projections, of every block but the last W_O and MLP.
+// The stream of the fused blocks: of every block but the first the projections, of every block but the last
+// W_O and MLP.
 Halves pack_blocks(const DenseModel& model, TileOrder order);
 // The last block's W_O and MLP.
 Halves pack_last_mlp(const DenseModel& model, TileOrder order);

@@ -1,7 +1,7 @@
 // A tiles in registers times weights in shared memory.
 //
-// On Hopper by wgmma: four warps together read a tile once. Elsewhere by mma.sync, every warp for itself. The two want the
-// weights in different orders (pack.h).
+// On Hopper by wgmma: four warps together read a tile once. Elsewhere by mma.sync, every warp for itself. The
+// two want the weights in different orders (pack.h).
 #pragma once
 
 #include "compute_cuda/fragments.cuh"
@@ -11,12 +11,12 @@ namespace deeptail::cuda {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-// Shared memory as wgmma takes it, without swizzle: core matrices of 8 columns by 8 rows (each column's 8 in a run), 128 bytes;
-// the next 8 columns follow at once, the next 8 rows after k_stride bytes.
+// Shared memory as wgmma takes it, without swizzle: core matrices of 8 columns by 8 rows (each column's 8 in
+// a run), 128 bytes; the next 8 columns follow at once, the next 8 rows after k_stride bytes.
 __device__ inline std::uint64_t weights_at(const void* shared, int k_stride) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-  return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) | static_cast<std::uint64_t>(k_stride >> 4) << 16 |
-         static_cast<std::uint64_t>(128 >> 4) << 32;
+  return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) |
+         static_cast<std::uint64_t>(k_stride >> 4) << 16 | static_cast<std::uint64_t>(128 >> 4) << 32;
 }
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
 __device__ inline void finish_products() {
@@ -28,7 +28,9 @@ __device__ inline void wgmma(float (&c)[4][4], const std::uint32_t (&a)[4], std:
       "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
       "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, "
       "{%16,%17,%18,%19}, %20, 1, 1, 1, 0;\n"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3])
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
+        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 __device__ inline void wgmma(float (&c)[8][4], const std::uint32_t (&a)[4], std::uint64_t b) {
@@ -37,7 +39,12 @@ __device__ inline void wgmma(float (&c)[8][4], const std::uint32_t (&a)[4], std:
       "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
       "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, "
       "{%32,%33,%34,%35}, %36, 1, 1, 1, 0;\n"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3])
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
+        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]),
+        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
+        "+f"(c[7][2]), "+f"(c[7][3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 __device__ inline void wgmma(float (&c)[16][4], const std::uint32_t (&a)[4], std::uint64_t b) {
@@ -48,7 +55,17 @@ __device__ inline void wgmma(float (&c)[16][4], const std::uint32_t (&a)[4], std
       "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
       "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, "
       "{%64,%65,%66,%67}, %68, 1, 1, 1, 0;\n"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]), "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]), "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
+        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]),
+        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
+        "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
+        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]),
+        "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
+        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]),
+        "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]),
+        "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
@@ -99,7 +116,8 @@ __device__ inline void times_columns(const Factor& a, const Chunk& chunk, int la
 }
 
 template <int kK>
-__device__ inline void add_times_rows(Residual& x, const std::uint32_t (&a)[kK][4], const uint4* rows, int lane) {
+__device__ inline void add_times_rows(Residual& x, const std::uint32_t (&a)[kK][4], const uint4* rows,
+                                      int lane) {
 #pragma unroll
   for (int k = 0; k < kK; ++k)
 #pragma unroll
@@ -114,8 +132,8 @@ __device__ inline void add_times_rows(Residual& x, const std::uint32_t (&a)[kK][
 
 inline constexpr int kRowTiles = kTilesN / 2 * 32;  // uint4 of 16 rows
 
-// x += W_out gelu(W_in ln2(x) + b_in) + b_out. A chunk holds the columns of 32 hidden units in W_in, then their
-// rows in W_out, so hidden units never leave the registers. The first brings ln2, the second b_out.
+// x += W_out gelu(W_in ln2(x) + b_in) + b_out. A chunk holds the columns of 32 hidden units in W_in, then
+// their rows in W_out, so hidden units never leave the registers. The first brings ln2, the second b_out.
 template <class Stream>
 __device__ inline void mlp(Residual& x, float eps, int d_mlp, Stream& stream, int lane) {
   Factor a;

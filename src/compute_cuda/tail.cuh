@@ -1,6 +1,6 @@
-// From the last block's attention to the token said, in two kernels: W_O, MLP and ln_final; unembedding and argmax.
-// Logits exist in registers only. Two kernels because the second needs half the registers, and twice the warps hide
-// what the argmax costs.
+// From the last block's attention to the token said, in two kernels: W_O, MLP and ln_final; unembedding and
+// argmax. Logits exist in registers only. Two kernels because the second needs half the registers, and twice
+// the warps hide what the argmax costs.
 #pragma once
 
 #include "compute_cuda/first_layer.cuh"
@@ -68,8 +68,9 @@ struct WarpRows {
 __device__ inline void load_factor(const __half* rows, const WarpRows& at, int k, std::uint32_t (&a)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    a[i] = __ldg(reinterpret_cast<const std::uint32_t*>(rows + static_cast<std::size_t>(at.clamped(i % 2)) * kWidth + 16 * k +
-                                                        8 * (i / 2) + 2 * (at.lane % 4)));
+    a[i] = __ldg(reinterpret_cast<const std::uint32_t*>(rows +
+                                                        static_cast<std::size_t>(at.clamped(i % 2)) * kWidth +
+                                                        16 * k + 8 * (i / 2) + 2 * (at.lane % 4)));
 }
 
 inline constexpr int kMlpStages = 6, kUnembedStages = 5;
@@ -81,7 +82,8 @@ using UnembedStream = WeightStream<32 * kUnembedWarps, kUnembedStages>;
 
 class LastMlp {
  public:
-  __device__ LastMlp(const LastMlpArgs& args, MlpStream::Shared& shared) : args_(args), stream_(args.chunks, args.n_chunks, shared) {}
+  __device__ LastMlp(const LastMlpArgs& args, MlpStream::Shared& shared)
+      : args_(args), stream_(args.chunks, args.n_chunks, shared) {}
 
   __device__ void run(std::uint32_t first) {
     const WarpRows at{first + 16 * (threadIdx.x / 32), args_.n, lane_};
@@ -108,7 +110,8 @@ class LastMlp {
         }
       } else {
         const std::uint32_t r = args_.rows[(i + 1) * args_.length - 1];
-        const float* e = args_.embedding.w_e + static_cast<std::size_t>(args_.embedding.row_token[r]) * kWidth;
+        const float* e =
+            args_.embedding.w_e + static_cast<std::size_t>(args_.embedding.row_token[r]) * kWidth;
         const float* p = args_.embedding.w_pos + args_.embedding.row_position[r] * kWidth;
 #pragma unroll
         for (int n = 0; n < kTilesN; ++n) {
@@ -134,7 +137,9 @@ class LastMlp {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       if (at.row(half) >= args_.n) continue;
-      auto* to = reinterpret_cast<std::uint32_t*>(args_.out + static_cast<std::size_t>(at.row(half)) * kWidth) + lane_ % 4;
+      auto* to =
+          reinterpret_cast<std::uint32_t*>(args_.out + static_cast<std::size_t>(at.row(half)) * kWidth) +
+          lane_ % 4;
 #pragma unroll
       for (int k = 0; k < kTilesK; ++k) to[8 * k] = a[k][half], to[8 * k + 4] = a[k][2 + half];
     }
@@ -148,12 +153,14 @@ class LastMlp {
 __global__ void __launch_bounds__(32 * kMlpWarps, 1) last_mlp(const __grid_constant__ LastMlpArgs args) {
   extern __shared__ __align__(128) unsigned char memory[];
   LastMlp worker(args, *reinterpret_cast<MlpStream::Shared*>(memory));
-  for (std::uint32_t first = blockIdx.x * kMlpRows; first < args.n; first += gridDim.x * kMlpRows) worker.run(first);
+  for (std::uint32_t first = blockIdx.x * kMlpRows; first < args.n; first += gridDim.x * kMlpRows)
+    worker.run(first);
 }
 
 class Unembed {
  public:
-  __device__ Unembed(const UnembedArgs& args, UnembedStream::Shared& shared) : args_(args), stream_(args.chunks, args.n_chunks, shared) {}
+  __device__ Unembed(const UnembedArgs& args, UnembedStream::Shared& shared)
+      : args_(args), stream_(args.chunks, args.n_chunks, shared) {}
 
   __device__ void run(std::uint32_t first) {
     const WarpRows at{first + 16 * (threadIdx.x / 32), args_.n, lane_};
@@ -203,7 +210,8 @@ class Unembed {
 __global__ void __launch_bounds__(32 * kUnembedWarps, 2) unembed(const __grid_constant__ UnembedArgs args) {
   extern __shared__ __align__(128) unsigned char memory[];
   Unembed worker(args, *reinterpret_cast<UnembedStream::Shared*>(memory));
-  for (std::uint32_t first = blockIdx.x * kUnembedRows; first < args.n; first += gridDim.x * kUnembedRows) worker.run(first);
+  for (std::uint32_t first = blockIdx.x * kUnembedRows; first < args.n; first += gridDim.x * kUnembedRows)
+    worker.run(first);
 }
 
 }  // namespace deeptail::cuda

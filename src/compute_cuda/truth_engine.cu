@@ -1,4 +1,5 @@
-// The order of kernels: sample, attention of the last position (one layer) or all blocks, tail; then near-ties in fp32.
+// The order of kernels: sample, attention of the last position (one layer) or all blocks, tail; then
+// near-ties in fp32.
 #include "compute_cuda/truth_engine.h"
 
 #include <algorithm>
@@ -26,12 +27,14 @@ struct DeviceWeights {
   }
   explicit DeviceWeights(const DenseModel& m) {
     for (const DenseBlock& b : m.blocks)
-      blocks.push_back({keep(b.ln1_w), keep(b.ln1_b), keep(b.b_qkv), keep(b.b_o), keep(b.ln2_w), keep(b.ln2_b), keep(b.b_in),
-                        keep(b.b_out), keep(b.w_qkv), keep(b.w_o), keep(b.w_in), keep(b.w_out)});
+      blocks.push_back({keep(b.ln1_w), keep(b.ln1_b), keep(b.b_qkv), keep(b.b_o), keep(b.ln2_w),
+                        keep(b.ln2_b), keep(b.b_in), keep(b.b_out), keep(b.w_qkv), keep(b.w_o), keep(b.w_in),
+                        keep(b.w_out)});
   }
 };
 
-std::vector<float> padded_columns(const std::vector<float>& w, std::size_t rows, std::size_t n, std::size_t n_columns) {
+std::vector<float> padded_columns(const std::vector<float>& w, std::size_t rows, std::size_t n,
+                                  std::size_t n_columns) {
   std::vector<float> out(rows * n_columns, 0.0f);
   for (std::size_t r = 0; r < rows; ++r) std::copy_n(w.begin() + r * n, n, out.begin() + r * n_columns);
   return out;
@@ -39,13 +42,16 @@ std::vector<float> padded_columns(const std::vector<float>& w, std::size_t rows,
 
 DeviceArray<uint4> stream_on_device(const Halves& halves) {
   DeviceArray<uint4> out(halves.size() / 8);
-  check(cudaMemcpy(out.data(), halves.data(), halves.size() * 2, cudaMemcpyHostToDevice), "copy to the device");
+  check(cudaMemcpy(out.data(), halves.data(), halves.size() * 2, cudaMemcpyHostToDevice),
+        "copy to the device");
   return out;
 }
 
 void require_sizes(const DenseModel& m, std::size_t length) {
-  if (m.d_model != kWidth || m.n_heads != kHeads || m.d_head != kWidth / kHeads || m.d_mlp % 32 != 0 || m.d_mlp < 64)
-    throw Failure("counts models with d_model 128, 4 heads of 32 and d_mlp a multiple of 32, at least 64, only");
+  if (m.d_model != kWidth || m.n_heads != kHeads || m.d_head != kWidth / kHeads || m.d_mlp % 32 != 0 ||
+      m.d_mlp < 64)
+    throw Failure(
+        "counts models with d_model 128, 4 heads of 32 and d_mlp a multiple of 32, at least 64, only");
   if (length > 64) throw Failure("counts inputs of at most 64 tokens only");
 }
 
@@ -66,8 +72,10 @@ struct TruthEngine::Impl {
         seed(seed_),
         length(static_cast<int>(inputs.length())),
         n_layers(static_cast<int>(m.n_layers)),
-        n_columns((m.d_vocab + 63) / 64 * 64),
-        batch(options_.batch > 0 ? options_.batch : m.n_layers == 1 ? 1u << 20 : 1u << 18),
+        n_columns((m.d_vocab + 255) / 256 * 256),
+        batch(options_.batch > 0 ? options_.batch
+              : m.n_layers == 1  ? 1u << 20
+                                 : 1u << 18),
         weights(m),
         blocks_on_device(weights.blocks),
         tables(inputs.tables),
@@ -88,9 +96,10 @@ struct TruthEngine::Impl {
         y(batch * kWidth),
         x_last(m.n_layers > 1 ? batch * kWidth : 0),
         exact_z(batch * kWidth),
-        exact_x(batch * kWidth),
+        exact_x(m.n_layers > 1 ? batch * kWidth : 0),
         near(batch),
         n_near_now(1),
+        n_now(1),
         n_near_total(1),
         counts(n_columns) {
     std::vector<float> bias(n_columns, kNoToken);
@@ -130,10 +139,13 @@ struct TruthEngine::Impl {
     check(cudaDeviceGetAttribute(&n_sm, cudaDevAttrMultiProcessorCount, device), "device");
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
     const auto allow = [](const void* kernel, std::size_t bytes) {
-      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-            "shared memory");
+      check(
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+          "shared memory");
     };
-    warps = sizeof(BlocksShared<12>) <= static_cast<std::size_t>(shared) ? 12 : sizeof(BlocksShared<8>) <= static_cast<std::size_t>(shared) ? 8 : 4;
+    warps = sizeof(BlocksShared<12>) <= static_cast<std::size_t>(shared)  ? 12
+            : sizeof(BlocksShared<8>) <= static_cast<std::size_t>(shared) ? 8
+                                                                          : 4;
     if (warps == 12) allow(reinterpret_cast<const void*>(blocks<12>), sizeof(BlocksShared<12>));
     if (warps == 8) allow(reinterpret_cast<const void*>(blocks<8>), sizeof(BlocksShared<8>));
     if (warps == 4) allow(reinterpret_cast<const void*>(blocks<4>), sizeof(BlocksShared<4>));
@@ -147,12 +159,16 @@ struct TruthEngine::Impl {
     sample_rows<<<n_sm * 8, 256>>>(s, seed, first, n, rows.data());
   }
 
+  template <class T>
+  void attend_last(InputList list, const T* qkv, float scale, T* out) const {
+    const auto kernel = length <= 32 ? last_attention<32, T> : last_attention<64, T>;
+    kernel<<<n_sm * 8, 256>>>(list, length, rows.data(), qkv, scale, out);
+  }
+
   void run_blocks(std::uint32_t n) const {
     if (n_layers == 1) {
-      if (length <= 32)
-        last_attention<32><<<n_sm * 8, 256>>>(n, length, rows.data(), first_rounded.data(), z.data());
-      else
-        last_attention<64><<<n_sm * 8, 256>>>(n, length, rows.data(), first_rounded.data(), z.data());
+      check(cudaMemcpyAsync(n_now.data(), &n, sizeof(n), cudaMemcpyHostToDevice), "copy to the device");
+      attend_last({nullptr, n_now.data()}, first_rounded.data(), 1.0f, z.data());
       return;
     }
     const BlocksArgs args{.n = n,
@@ -215,12 +231,14 @@ struct TruthEngine::Impl {
                          .ln_final_b = ln_final_b.data(),
                          .w_u = w_u.data(),
                          .b_u = b_u.data(),
-                         .near = all ? nullptr : near.data(),
-                         .n_near = n_near_now.data(),
+                         .list = {all ? nullptr : near.data(), n_near_now.data()},
                          .z = exact_z.data(),
                          .x_last = exact_x.data(),
                          .verdicts = verdicts};
-    exact_blocks<<<n_sm * 4, kExactThreads, exact_shared_bytes(length)>>>(args);
+    if (n_layers == 1)
+      attend_last(args.list, first_exact.data(), query_scale, exact_z.data());
+    else
+      exact_blocks<<<n_sm * 4, kExactThreads, exact_shared_bytes(length)>>>(args);
     exact_tail<<<n_sm * 4, kExactThreads>>>(args);
   }
 
@@ -233,7 +251,8 @@ struct TruthEngine::Impl {
     check(cudaGetLastError(), "starting the kernels");
   }
 
-  Decisions decisions(std::size_t n, const DeviceArray<std::uint32_t>& said, const DeviceArray<float>& gap) const {
+  Decisions decisions(std::size_t n, const DeviceArray<std::uint32_t>& said,
+                      const DeviceArray<float>& gap) const {
     check(cudaDeviceSynchronize(), "counting");
     Decisions out{said.to_host(), gap.to_host()};
     out.said.resize(n), out.gap.resize(n);
@@ -258,7 +277,7 @@ struct TruthEngine::Impl {
   DeviceArray<std::uint32_t> rows;
   DeviceArray<__half> z, y;
   DeviceArray<float> x_last, exact_z, exact_x;
-  DeviceArray<std::uint32_t> near, n_near_now;
+  DeviceArray<std::uint32_t> near, n_near_now, n_now;
   DeviceArray<unsigned long long> n_near_total, counts;
 };
 
@@ -266,7 +285,8 @@ namespace {
 __global__ void add_near(const std::uint32_t* now, unsigned long long* total) { *total += *now; }
 }  // namespace
 
-TruthEngine::TruthEngine(const DenseModel& model, const DenseInputs& inputs, std::uint64_t seed, const EngineOptions& options) {
+TruthEngine::TruthEngine(const DenseModel& model, const DenseInputs& inputs, std::uint64_t seed,
+                         const EngineOptions& options) {
   require_sizes(model, inputs.length());
   device_name();
   impl_ = std::make_unique<Impl>(model, inputs, seed, options);
@@ -314,7 +334,8 @@ Decisions TruthEngine::decide_exact(std::uint64_t first, std::size_t n) {
   const DeviceArray<unsigned long long> counts(impl_->n_columns);
   impl_->sample(first, static_cast<std::uint32_t>(n));
   const auto all = static_cast<std::uint32_t>(n);
-  check(cudaMemcpy(impl_->n_near_now.data(), &all, sizeof(all), cudaMemcpyHostToDevice), "copy to the device");
+  check(cudaMemcpy(impl_->n_near_now.data(), &all, sizeof(all), cudaMemcpyHostToDevice),
+        "copy to the device");
   impl_->run_exact({counts.data(), said.data(), gap.data()}, true);
   check(cudaGetLastError(), "starting the kernels");
   return impl_->decisions(n, said, gap);

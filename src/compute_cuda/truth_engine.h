@@ -11,7 +11,8 @@
 
 namespace deeptail::cuda {
 
-// The name and memory of the device in use, such as "NVIDIA H200, 139 GiB". Throws Failure when there is none.
+// The name and memory of the device in use, such as "NVIDIA H200, 139 GiB". Throws Failure when there is
+// none.
 std::string device_name();
 
 struct EngineOptions {
@@ -29,7 +30,8 @@ struct Decisions {
 class TruthEngine {
  public:
   // Throws Failure when the device cannot do it.
-  TruthEngine(const DenseModel& model, const DenseInputs& inputs, std::uint64_t seed, const EngineOptions& options);
+  TruthEngine(const DenseModel& model, const DenseInputs& inputs, std::uint64_t seed,
+              const EngineOptions& options);
   ~TruthEngine();
 
   // Starts counting samples [first, first + n); returns before it is done.

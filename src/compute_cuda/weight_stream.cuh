@@ -1,4 +1,5 @@
-// Weights reach the warps as a stream of chunks in the order in which they are used, copied to shared memory ahead of use.
+// Weights reach the warps as a stream of chunks in the order in which they are used, copied to shared memory
+// ahead of use.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@ __device__ inline void copy_async(void* to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(address), "l"(from));
 }
 
-// A chunk is 16 KiB of tiles (pack.h says in which order), then the vectors that are needed with them, so that nothing but
-// the stream is read from global memory: [64] biases of the chunk's columns, then two vectors of 128, such as weight and
-// bias of the norm before.
+// A chunk is 16 KiB of tiles (pack.h says in which order), then the vectors that are needed with them, so
+// that nothing but the stream is read from global memory: [64] biases of the chunk's columns, then two
+// vectors of 128, such as weight and bias of the norm before.
 inline constexpr int kTileVectors = 1024;                            // uint4
 inline constexpr int kChunkVectors = kTileVectors + (64 + 256) / 4;  // uint4
 struct Chunk {
@@ -23,8 +24,9 @@ struct Chunk {
   __device__ const float* second() const { return biases() + 192; }
 };
 
-// All threads of a block make the same calls. A chunk is used between one next() and the following, which gives it back.
-// Warps may be a few chunks apart, so that one multiplies while another is busy with what lies between.
+// All threads of a block make the same calls. A chunk is used between one next() and the following, which
+// gives it back. Warps may be a few chunks apart, so that one multiplies while another is busy with what lies
+// between.
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 __device__ inline void barrier_wait(std::uint64_t* barrier, std::uint32_t parity) {
@@ -37,8 +39,8 @@ __device__ inline void barrier_wait(std::uint64_t* barrier, std::uint32_t parity
       : "memory");
 }
 
-// Bulk copies, with a barrier per slot for "filled" and one for "free". Thread 0 refills the slot before last, so it waits
-// only for warps that are two chunks behind.
+// Bulk copies, with a barrier per slot for "filled" and one for "free". Thread 0 refills the slot before
+// last, so it waits only for warps that are two chunks behind.
 template <int kThreads, int kStages>
 class WeightStream {
  public:
@@ -47,7 +49,8 @@ class WeightStream {
     std::uint64_t filled[kStages], free[kStages];
   };
 
-  __device__ WeightStream(const uint4* chunks, int n_chunks, Shared& shared) : chunks_(chunks), n_chunks_(n_chunks), s_(shared) {
+  __device__ WeightStream(const uint4* chunks, int n_chunks, Shared& shared)
+      : chunks_(chunks), n_chunks_(n_chunks), s_(shared) {
     if (threadIdx.x == 0) {
       for (int i = 0; i < kStages; ++i) {
         init(&s_.filled[i], 1);
@@ -78,10 +81,14 @@ class WeightStream {
  private:
   static_assert(kStages >= 3);
   __device__ static void init(std::uint64_t* barrier, int count) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(barrier))), "r"(count));
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n" ::"r"(
+                     static_cast<std::uint32_t>(__cvta_generic_to_shared(barrier))),
+                 "r"(count));
   }
   __device__ static void arrive(std::uint64_t* barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(barrier))) : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(
+                     static_cast<std::uint32_t>(__cvta_generic_to_shared(barrier)))
+                 : "memory");
   }
   // Chunk number `old` was used: when every warp has given it back, its slot takes the next one to load.
   __device__ void refill(std::uint32_t old) {
@@ -94,10 +101,12 @@ class WeightStream {
     const auto barrier = static_cast<std::uint32_t>(__cvta_generic_to_shared(&s_.filled[slot]));
     const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(s_.ring + slot * kChunkVectors));
     const uint4* from = chunks_ + static_cast<std::size_t>(loaded_ % n_chunks_) * kChunkVectors;
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(barrier), "r"(kBytes) : "memory");
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];\n" ::"r"(to), "l"(from),
-                 "r"(kBytes), "r"(barrier)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(barrier), "r"(kBytes)
                  : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];\n" ::"r"(to),
+        "l"(from), "r"(kBytes), "r"(barrier)
+        : "memory");
     ++loaded_;
   }
 
@@ -117,7 +126,8 @@ class WeightStream {
     std::uint64_t filled[kStages], free[kStages];  // of the other form, so that both need the same memory
   };
 
-  __device__ WeightStream(const uint4* chunks, int n_chunks, Shared& shared) : chunks_(chunks), n_chunks_(n_chunks), s_(shared) {
+  __device__ WeightStream(const uint4* chunks, int n_chunks, Shared& shared)
+      : chunks_(chunks), n_chunks_(n_chunks), s_(shared) {
 #pragma unroll
     for (int i = 0; i < kStages - 1; ++i) load();
   }

@@ -21,6 +21,8 @@ enum class Stream : std::uint32_t {
   kResample = 2,     // index: level, slot: particle
   kSeeds = 3,        // index: which part of a run; gives the part a seed of its own
   kMoves = 4,        // index: step_index, slot: draw
+  kTilted = 5,       // index: sample, slot: position (itgis)
+  kChains = 6,       // index: step_index, slot 0: position, 1: token, 2: acceptance (mhis)
   kProjection = 15,  // index: step
   // Priors; index: particle, slot: dimension.
   kPriorNormals = 16,

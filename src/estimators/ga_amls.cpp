@@ -126,7 +126,7 @@ void summarise(Estimate& e, const std::vector<SplittingRun>& runs) {
     e.warnings.push_back(fmt::format("{} of {} runs did not reach the event (the first ended: {})",
                                      summary.extinct, runs.size(), name_of(runs.front().end)));
   if (summary.disagree)
-    e.warnings.push_back(
+    e.warnings.emplace_back(
         "the replicas differ more than their own variances explain: some may have lost a mode");
   e.diagnostics.push_back({"replica_relative_sd", summary.relative_sd});
   e.diagnostics.push_back({"genealogy_relative_sd", summary.genealogy_relative_sd});

@@ -43,7 +43,7 @@ Estimate gld(const Head& head, const Activations& activations, const Target& tar
     e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
     e.log_high = std::log(clopper_pearson(0, activations.n, e.confidence).high);
     e.status = Status::kNotReachedUpperBound;
-    e.warnings.push_back("all activations have the same logit difference: no tail can be fitted");
+    e.warnings.emplace_back("all activations have the same logit difference: no tail can be fitted");
   }
   e.diagnostics = {{"mean", mean}, {"deviation", deviation}};
   e.cost.score_evals = activations.n;

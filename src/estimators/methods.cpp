@@ -6,7 +6,10 @@
 
 #include "core/json.h"
 #include "core/parse_count.h"
+#include "deeptail/itgis.h"
+#include "deeptail/mhis.h"
 #include "deeptail/qld.h"
+#include "deeptail/temperatures.h"
 
 namespace deeptail {
 
@@ -34,6 +37,13 @@ class SettingReader {
     const auto [stop, error] = std::from_chars(s->value.data(), s->value.data() + s->value.size(), value);
     if (error != std::errc() || stop != s->value.data() + s->value.size())
       throw InputError("{}: expected a number, found \"{}\"", s->where, printable(s->value));
+  }
+  void positive(const char* key, double& value) {
+    real(key, value);
+    const Setting* s = find(key);
+    known_.pop_back();
+    if (s != nullptr && !(value > 0.0 && value < 1e300))
+      throw InputError("{}: expected a number above 0, found \"{}\"", s->where, printable(s->value));
   }
   // One of the names that `parse` knows.
   template <class T>
@@ -107,6 +117,61 @@ Method make_mc(SettingReader& s) {
               }};
 }
 
+// The one that was set, or the shipped table's for this model and distribution. It is told with the estimate.
+double temperature_of(double set, const char* method, const MethodInput& in) {
+  if (set > 0.0) return set;
+  return shipped_temperature(method, in.provenance.model, in.provenance.dist).value_or(1.0);
+}
+void tell_temperature(Estimate& estimate, double temperature) {
+  estimate.diagnostics.insert(estimate.diagnostics.begin(), {"temperature", temperature});
+}
+
+Method make_itgis(SettingReader& s) {
+  ItgisConfig config;
+  double temperature = 0.0;
+  s.count("budget", config.samples);
+  s.positive("temperature", temperature);
+  config.validate();
+  return {.unit = "samples",
+          .work = [config](const ModelConfig&, const Distribution&) { return config.samples; },
+          .run =
+              [config, temperature](const MethodInput& in, const Target& target, std::uint64_t seed,
+                                    ThreadPool& pool, const MethodHooks& hooks) {
+                ItgisConfig c = config;
+                c.seed = seed;
+                c.temperature = temperature_of(temperature, "itgis", in);
+                Estimate estimate = itgis(*in.model, *in.dist, target, c, pool, hooks.keep_going);
+                tell_temperature(estimate, c.temperature);
+                return estimate;
+              }};
+}
+
+Method make_mhis(SettingReader& s) {
+  MhisConfig config;
+  double temperature = 0.0;
+  s.count("budget", config.samples);
+  s.positive("temperature", temperature);
+  s.count("chains", config.chains);
+  if (const Setting* burn_in = s.find("burn_in"))
+    config.burn_in = burn_in->value == "0" ? 0 : parse_count(burn_in->value, burn_in->where);
+  if (const Setting* normaliser = s.find("normaliser"))
+    config.normaliser = parse_normaliser(normaliser->value);
+  config.validate();
+  return {.unit = "samples",
+          .work = [config](const ModelConfig&,
+                           const Distribution&) { return config.samples + config.chains * config.burn_in; },
+          .run =
+              [config, temperature](const MethodInput& in, const Target& target, std::uint64_t seed,
+                                    ThreadPool& pool, const MethodHooks& hooks) {
+                MhisConfig c = config;
+                c.seed = seed;
+                c.temperature = temperature_of(temperature, "mhis", in);
+                Estimate estimate = mhis(*in.model, *in.dist, target, c, pool, hooks.keep_going);
+                tell_temperature(estimate, c.temperature);
+                return estimate;
+              }};
+}
+
 std::optional<GaStart> ga_start_of(std::string_view name) {
   if (name == "calibration") return GaStart::kCalibration;
   if (name == "prior") return GaStart::kPrior;
@@ -162,8 +227,8 @@ Method make_gld(SettingReader& s) {
 
 // The table: a new method is a function above and a line here.
 constexpr std::pair<const char*, Method (*)(SettingReader&)> kMethods[] = {
-    {"tokensplit", make_tokensplit}, {"mc", make_mc},   {"ga-amls", make_ga_amls}, {"qld", make_qld},
-    {"qld-arc", make_qld_arc},       {"gld", make_gld},
+    {"tokensplit", make_tokensplit}, {"mc", make_mc},   {"itgis", make_itgis},     {"mhis", make_mhis},
+    {"ga-amls", make_ga_amls},       {"qld", make_qld}, {"qld-arc", make_qld_arc}, {"gld", make_gld},
 };
 
 }  // namespace
@@ -183,8 +248,7 @@ Method make_method(const std::string& name, const std::vector<Setting>& settings
     method.settings = reader.finish(name);
     return method;
   }
-  throw InputError("method {} is not implemented in this version; available: {}", printable(name),
-                   fmt::join(method_names(), ", "));
+  throw InputError("method {}: expected one of {}", printable(name), fmt::join(method_names(), ", "));
 }
 
 Cost capture_cost(const ModelConfig& config, const Distribution& dist, std::uint64_t n, double seconds) {

@@ -98,7 +98,7 @@ void fill_probability(Estimate& e, const Counts& counts, std::size_t n) {
   e.log_low = e.log_p - half;
   e.log_high = std::min(0.0, e.log_p + half);
   if (half > std::log(10.0))
-    e.warnings.push_back(
+    e.warnings.emplace_back(
         "few activations carry the estimate: its interval spans more than two powers of ten");
 }
 
@@ -141,7 +141,7 @@ Estimate qld(const Head& head, const Activations& activations, const Target& tar
                            .slope = logit_slopes(head, times_l(w, direction.unit))};
     counts = count_pairs(a, a, accepted_intervals(line, pool), config.n_blocks, pool);
   } else {
-    e.warnings.push_back("no activation whatever gives the target: its logit is never the largest");
+    e.warnings.emplace_back("no activation whatever gives the target: its logit is never the largest");
   }
   fill_probability(e, counts, cloud.n);
   e.cost.score_evals = cloud.n;

@@ -125,10 +125,10 @@ Estimate qld_arc(const Head& head, const Activations& activations, const Target&
   double length = 0.0;
   for (const double x : projection.x) length += x * x;
   if (!projection.feasible)
-    e.warnings.push_back("the randomised projection found no accepting vector; its last point stands in");
+    e.warnings.emplace_back("the randomised projection found no accepting vector; its last point stands in");
   for (double& x : projection.x) x /= length > 0.0 ? std::sqrt(length) : 1.0;
   const double p = count_fraction(head, target, w, cloud, projection.x, pool);
-  e.warnings.push_back("qld-arc repeats the published program's errors and is for comparison only");
+  e.warnings.emplace_back("qld-arc repeats the published program's errors and is for comparison only");
   e.log_p = std::log(p);
   // No interval is published; anything is possible.
   e.log_low = -std::numeric_limits<double>::infinity();

@@ -48,6 +48,7 @@ FullBlock::FullBlock(const ModelConfig& c, std::size_t max_rows, std::size_t max
       z_(max_rows * c.d_attn()),
       gathered_(max_rows * std::max(c.d_model, 3 * c.d_attn())) {
   todo_.reserve(max_rows);
+  todo_stats_.resize(2 * max_rows);
 }
 
 void FullBlock::project(const BlockWeights& w, std::size_t m, Rows x, float* stats) {
@@ -56,9 +57,10 @@ void FullBlock::project(const BlockWeights& w, std::size_t m, Rows x, float* sta
 }
 
 // Rows of the first layer depend on (token, position) alone: they come from the table, or from the unchanged
-// sequence's slot, and only the others are computed.
+// sequence's slot (not with a tape: a slot keeps no statistics), and only the others are computed.
 void FullBlock::first_layer_rows(const BlockWeights& w, const SlotLayout& layout,
-                                 std::span<const Segment> segments, Rows x, const FirstLayerTable* table) {
+                                 std::span<const Segment> segments, Rows x, const FirstLayerTable* table,
+                                 float* stats) {
   const std::size_t width = 3 * d_attn_;
   todo_.clear();
   for (const Segment& s : segments)
@@ -66,17 +68,22 @@ void FullBlock::first_layer_rows(const BlockWeights& w, const SlotLayout& layout
       const std::size_t position = s.start + i, row = s.first_row + i;
       const float* known = s.unchanged(position) ? layout.row(s.cache, 0, position) : nullptr;
       if (known == nullptr && table != nullptr) known = table->row(position, s.tokens[position]);
-      if (known != nullptr)
-        std::copy_n(known, width, qkv_.data() + row * width);
-      else
+      if (known == nullptr) {
         todo_.push_back(row);
+        continue;
+      }
+      std::copy_n(known, width, qkv_.data() + row * width);
+      if (stats != nullptr) std::copy_n(table->statistics(position, s.tokens[position]), 2, stats + 2 * row);
     }
   for (std::size_t i = 0; i < todo_.size(); ++i)
     std::copy_n(x.row(todo_[i]), d_model_, gathered_.data() + i * d_model_);
-  layernorm(todo_.size(), {gathered_.data(), d_model_}, w.ln1, {normed_.data(), d_model_});
+  layernorm(todo_.size(), {gathered_.data(), d_model_}, w.ln1, {normed_.data(), d_model_},
+            todo_stats_.data());
   gemm(todo_.size(), {normed_.data(), d_model_}, w.w_qkv, {gathered_.data(), width});
-  for (std::size_t i = 0; i < todo_.size(); ++i)
+  for (std::size_t i = 0; i < todo_.size(); ++i) {
     std::copy_n(gathered_.data() + i * width, width, qkv_.data() + todo_[i] * width);
+    if (stats != nullptr) std::copy_n(todo_stats_.data() + 2 * i, 2, stats + 2 * todo_[i]);
+  }
 }
 
 void FullBlock::keep_keys(std::size_t layer, const SlotLayout& layout, const Segment& s) {
@@ -92,10 +99,11 @@ void FullBlock::forward(const BlockWeights& w, std::size_t layer, const SlotLayo
                         BlockTape* tape) {
   const std::size_t m = segments.back().first_row + segments.back().n_rows();
   const bool reuse = layer == 0 && (table != nullptr || segments.front().cached_tokens != nullptr);
-  if (reuse && tape == nullptr)
-    first_layer_rows(w, layout, segments, x, table);
+  float* stats = tape != nullptr ? tape->stats1.data() : nullptr;
+  if (reuse)
+    first_layer_rows(w, layout, segments, x, table, stats);
   else
-    project(w, m, x, tape != nullptr ? tape->stats1.data() : nullptr);
+    project(w, m, x, stats);
 
   const ConstRows qkv{qkv_.data(), 3 * d_attn_};
   float* probabilities = tape != nullptr ? tape->probabilities.data() : nullptr;

@@ -62,7 +62,7 @@ class FullBlock {
  private:
   void project(const BlockWeights& w, std::size_t m, Rows x, float* stats);
   void first_layer_rows(const BlockWeights& w, const SlotLayout& layout, std::span<const Segment> segments,
-                        Rows x, const FirstLayerTable* table);
+                        Rows x, const FirstLayerTable* table, float* stats);
   void keep_keys(std::size_t layer, const SlotLayout& layout, const Segment& segment);
 
   std::size_t d_model_, d_attn_;
@@ -73,6 +73,7 @@ class FullBlock {
   AlignedVector<float> z_;         // [max_rows, d_attn]
   AlignedVector<float> gathered_;  // [max_rows, max(d_model, 3 d_attn)]
   std::vector<std::size_t> todo_;  // rows that no cache or table has
+  std::vector<float> todo_stats_;  // [max_rows, 2]
 };
 
 }  // namespace deeptail

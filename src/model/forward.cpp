@@ -47,6 +47,7 @@ FirstLayerTable::FirstLayerTable(const Transformer& model, std::span<const std::
       pairs.push_back({position, token});
     }
   rows_.resize(pairs.size() * row_width_);
+  statistics_.resize(pairs.size() * 2);
 
   const std::size_t d = model.config().d_model, block_rows = 96;
   const BlockWeights& block = model.weights().blocks.front();
@@ -57,15 +58,25 @@ FirstLayerTable::FirstLayerTable(const Transformer& model, std::span<const std::
       embed_token(model, pairs[first + i].token, pairs[first + i].position, x.data() + i * d);
     const Rows out{rows_.data() + first * row_width_, row_width_};
     const bool single = model.config().n_layers == 1;
-    layernorm(n, {x.data(), d}, block.ln1, single ? out : Rows{normed.data(), d});
+    layernorm(n, {x.data(), d}, block.ln1, single ? out : Rows{normed.data(), d},
+              statistics_.data() + 2 * first);
     if (!single) gemm(n, {normed.data(), d}, block.w_qkv, out);
   });
 }
 
-const float* FirstLayerTable::row(std::size_t position, TokenId token) const {
+std::int32_t FirstLayerTable::index(std::size_t position, TokenId token) const {
   const std::size_t at = position * d_vocab_ + static_cast<std::size_t>(token);
-  if (at >= index_.size() || index_[at] < 0) return nullptr;
-  return rows_.data() + static_cast<std::size_t>(index_[at]) * row_width_;
+  return at < index_.size() ? index_[at] : -1;
+}
+
+const float* FirstLayerTable::row(std::size_t position, TokenId token) const {
+  const std::int32_t i = index(position, token);
+  return i < 0 ? nullptr : rows_.data() + static_cast<std::size_t>(i) * row_width_;
+}
+
+const float* FirstLayerTable::statistics(std::size_t position, TokenId token) const {
+  const std::int32_t i = index(position, token);
+  return i < 0 ? nullptr : statistics_.data() + static_cast<std::size_t>(i) * 2;
 }
 
 }  // namespace deeptail

@@ -1,58 +1,15 @@
 // Gradients of a logit or a margin with respect to the input embeddings.
 #include <algorithm>
+#include <numeric>
 
 #include "model/pass.h"
 
 namespace deeptail {
 
-namespace {
-constexpr std::size_t kGradientSequences = 8;  // one block of work; results do not depend on it
-}
-
 struct GradientEngine::Impl {
   const Transformer& model;
   std::vector<BlockTransposed> blocks;  // all but the last
   LastTransposed last;
-
-  struct Worker;
-  void run_block(TokenBatch batch, const Target& target, Objective objective, std::size_t first,
-                 std::size_t m, Worker& worker, GradientResult& out) const;
-};
-
-// Everything that one forward and backward pass over a block of sequences writes.
-struct GradientEngine::Impl::Worker {
-  Worker(const ModelConfig& c, std::size_t length)
-      : layout(c, length, false),
-        rows(kGradientSequences * length),
-        last(c, kGradientSequences, length),
-        x(rows * c.d_model),
-        y(rows * c.d_model),
-        stats(rows * 2),
-        resid(kGradientSequences * c.d_model),
-        normed(kGradientSequences * c.d_model),
-        dresid(kGradientSequences * c.d_model),
-        dy(rows * c.d_model),
-        y_rows(rows) {
-    if (c.n_layers > 1) block.emplace(c, rows, length);
-    for (std::size_t i = 0; i + 1 < c.n_layers; ++i)
-      tapes.emplace_back(c, rows, kGradientSequences, block->padded());
-    last_tape.mlp = BlockTape(c, kGradientSequences, 0, 0);
-    last_tape.u.resize(kGradientSequences * c.n_heads * c.d_model);
-    last_tape.p.resize(kGradientSequences * c.n_heads * length);
-  }
-  SlotLayout layout;
-  std::size_t rows;
-  std::optional<FullBlock> block;
-  LastBlock last;
-  std::vector<BlockTape> tapes;
-  LastTape last_tape;
-  AlignedVector<float> x, y;           // [rows, d_model]: the last block's input, and its ln1
-  AlignedVector<float> stats;          // [rows, 2] of that ln1
-  AlignedVector<float> resid, normed;  // [sequences, d_model]: output at the last position, and its ln_final
-  AlignedVector<float> dresid;         // [sequences, d_model]
-  AlignedVector<float> dy;             // [rows, d_model]
-  std::vector<const float*> y_rows;
-  ThreadPool serial{1};
 };
 
 GradientEngine::GradientEngine(const Transformer& model) : impl_(new Impl{model, {}, {}}) {
@@ -73,75 +30,243 @@ GradientEngine::~GradientEngine() = default;
 
 namespace {
 
-// values, and dresid: the gradient w.r.t. the residual before ln_final.
-void objective_backward(const Transformer& model, const Target& target, Objective objective, std::size_t m,
-                        ConstRows resid, Rows normed, Rows dresid, float* values, ThreadPool& serial) {
-  const std::size_t d = model.config().d_model;
-  const Head& head = model.head();
-  const PackedMatrix& w_u = head.w_u;
-  std::vector<float> stats(2 * m), dnormed(m * d);
-  layernorm(m, resid, *head.ln_final, normed, stats.data());
-  std::vector<Margin> found(m);
-  margins(head, target, m, resid, serial, found);
-  for (std::size_t i = 0; i < m; ++i) {
-    const auto t = static_cast<std::size_t>(found[i].best_target),
-               o = static_cast<std::size_t>(found[i].best_other);
-    const bool with_other = objective == Objective::kMargin;
-    for (std::size_t k = 0; k < d; ++k)
-      dnormed[i * d + k] = w_u.at(k, t) - (with_other ? w_u.at(k, o) : 0.0f);
-    float logit = 0.0f;  // the same chain as the product's
-    for (std::size_t k = 0; k < d; ++k) logit = std::fma(normed.row(i)[k], w_u.at(k, t), logit);
-    values[i] = with_other ? found[i].value : logit + w_u.bias()[t];
+// Neighbouring positions: [first, first + count), whose first is number `at` of the wanted ones.
+struct PositionRun {
+  std::size_t first, count, at;
+};
+std::vector<PositionRun> runs_of(const std::vector<std::size_t>& positions) {
+  std::vector<PositionRun> runs;
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    if (runs.empty() || positions[i] != runs.back().first + runs.back().count)
+      runs.push_back({positions[i], 0, i});
+    ++runs.back().count;
   }
-  std::fill_n(dresid.data, m * d, 0.0f);
-  layernorm_backward(m, resid, stats.data(), *head.ln_final, {dnormed.data(), d}, dresid);
+  return runs;
 }
 
 }  // namespace
 
-void GradientEngine::Impl::run_block(TokenBatch batch, const Target& target, Objective objective,
-                                     std::size_t first, std::size_t m, Worker& s, GradientResult& out) const {
-  const Weights& w = model.weights();
-  const std::size_t d = model.config().d_model, n = batch.length;
-  std::vector<Segment> segments(m);
-  for (std::size_t i = 0; i < m; ++i) {
-    segments[i] = {.tokens = batch.row(first + i), .length = n, .first_row = i * n};
-    for (std::size_t j = 0; j < n; ++j)
-      embed_token(model, batch.row(first + i)[j], j, s.x.data() + (i * n + j) * d);
-  }
-  const Rows x{s.x.data(), d}, y{s.y.data(), d}, resid{s.resid.data(), d}, dresid{s.dresid.data(), d};
-  for (std::size_t layer = 0; layer < s.tapes.size(); ++layer)
-    s.block->forward(w.blocks[layer], layer, s.layout, segments, x, nullptr, &s.tapes[layer]);
-  layernorm(m * n, x, w.blocks.back().ln1, y, s.stats.data());
-  for (std::size_t r = 0; r < m * n; ++r) s.y_rows[r] = y.row(r);
-  for (std::size_t i = 0; i < m; ++i) std::copy_n(x.row(i * n + n - 1), d, resid.row(i));
-  s.last.forward(w.blocks.back(), m, n, s.y_rows.data(), resid, &s.last_tape);
+// Everything that one forward and backward pass over a block of sequences writes.
+struct GradientPass::Impl {
+  Impl(const GradientEngine::Impl& engine, const Target& target, Shape shape, const FirstLayerTable* table);
 
-  objective_backward(model, target, objective, m, resid, {s.normed.data(), d}, dresid,
-                     out.values.data() + first, s.serial);
-  const Rows dx{out.gradients.data() + first * n * d, d}, dy{s.dy.data(), d};
-  s.last.backward(w.blocks.back(), last, m, n, s.y_rows.data(), s.last_tape, dresid, dy);
-  std::fill_n(dx.data, m * n * d, 0.0f);
-  for (std::size_t i = 0; i < m; ++i) std::copy_n(dresid.row(i), d, dx.row(i * n + n - 1));
-  layernorm_backward(m * n, x, s.stats.data(), w.blocks.back().ln1, dy, dx);
-  for (std::size_t layer = s.tapes.size(); layer-- > 0;)
-    s.block->backward(w.blocks[layer], blocks[layer], segments, s.tapes[layer], dx);
+  const Transformer& model;
+  const GradientEngine::Impl& engine;
+  const Target target;
+  const PackedMatrix target_columns;  // [d_model, target ids]
+  const Shape shape;
+  const std::vector<PositionRun> runs;
+  const FirstLayerTable* table;
+
+  SlotLayout layout;
+  std::size_t rows;  // max_sequences * length
+  std::optional<FullBlock> block;
+  LastBlock last;
+  std::vector<BlockTape> tapes;
+  LastTape last_tape;
+  std::vector<Segment> segments;
+  AlignedVector<float> x;      // [rows, d_model]: the last block's input
+  AlignedVector<float> y;      // [rows, d_model]: its ln1, where the table does not have it
+  AlignedVector<float> stats;  // [rows, 2] of that ln1
+  std::vector<const float*> y_rows;
+  AlignedVector<float> normed, dnormed, dresid;  // [sequences, d_model]: around ln_final
+  std::vector<float> head_stats;                 // [sequences, 2]
+  AlignedVector<float> target_logits;            // [sequences, target ids]
+  std::vector<Margin> found;                     // [sequences]
+  AlignedVector<float> dy, dx;                   // [rows, d_model]
+  ThreadPool serial{1};
+
+  void run(TokenBatch batch, Objective objective, float* values, Rows resid, float* gradients);
+  void rows_of_single_layer(TokenBatch batch);
+  void rows_of_full_blocks(TokenBatch batch);
+  void find_margins(std::size_t m, Objective objective, ConstRows resid);
+  void objective_backward(std::size_t m, Objective objective, ConstRows resid, float* values);
+  void single_layer_backward(std::size_t m, float* gradients);
+  void full_blocks_backward(std::size_t m, float* gradients);
+};
+
+GradientPass::Impl::Impl(const GradientEngine::Impl& e, const Target& t, Shape wanted,
+                         const FirstLayerTable* known)
+    : model(e.model),
+      engine(e),
+      target(t),
+      target_columns(e.model.head().w_u.columns(t.ids())),
+      shape(std::move(wanted)),
+      runs(runs_of(shape.positions)),
+      table(known),
+      layout(e.model.config(), shape.length, false),
+      rows(shape.max_sequences * shape.length),
+      last(e.model.config(), shape.max_sequences, shape.length),
+      segments(shape.max_sequences),
+      stats(rows * 2),
+      y_rows(rows),
+      head_stats(2 * shape.max_sequences),
+      found(shape.max_sequences) {
+  const ModelConfig& c = model.config();
+  if (c.n_layers > 1) block.emplace(c, rows, shape.length);
+  for (std::size_t i = 0; i + 1 < c.n_layers; ++i)
+    tapes.emplace_back(c, rows, shape.max_sequences, block->padded());
+  last_tape.mlp = BlockTape(c, shape.max_sequences, 0, 0);
+  last_tape.u.resize(shape.max_sequences * c.n_heads * c.d_model);
+  last_tape.p.resize(shape.max_sequences * c.n_heads * shape.length);
+  for (AlignedVector<float>* buffer : {&x, &y, &dy}) buffer->resize(rows * c.d_model);
+  if (block) dx.resize(rows * c.d_model);
+  for (AlignedVector<float>* buffer : {&normed, &dnormed, &dresid})
+    buffer->resize(shape.max_sequences * c.d_model);
+  target_logits.resize(shape.max_sequences * round_up(t.ids().size(), kPanel));
+}
+
+// One layer: a row depends on (token, position) alone, so it comes from the table; only where gradients are
+// wanted are x and its statistics needed too.
+void GradientPass::Impl::rows_of_single_layer(TokenBatch batch) {
+  const std::size_t d = model.config().d_model, n = shape.length;
+  const LayerNorm& ln1 = model.weights().blocks.back().ln1;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const TokenId* tokens = batch.row(i);
+    for (std::size_t j = 0; j < n; ++j) {
+      const std::size_t r = i * n + j;
+      y_rows[r] = table != nullptr ? table->row(j, tokens[j]) : nullptr;
+      if (y_rows[r] != nullptr) continue;
+      embed_token(model, tokens[j], j, x.data() + r * d);
+      layernorm(1, {x.data() + r * d, d}, ln1, {y.data() + r * d, d}, stats.data() + 2 * r);
+      y_rows[r] = y.data() + r * d;
+    }
+    for (const std::size_t j : shape.positions) {
+      const std::size_t r = i * n + j;
+      if (y_rows[r] == y.data() + r * d) continue;
+      embed_token(model, tokens[j], j, x.data() + r * d);
+      std::copy_n(table->statistics(j, tokens[j]), 2, stats.data() + 2 * r);
+    }
+    embed_token(model, tokens[n - 1], n - 1, x.data() + (i * n + n - 1) * d);
+  }
+}
+
+void GradientPass::Impl::rows_of_full_blocks(TokenBatch batch) {
+  const Weights& w = model.weights();
+  const std::size_t d = model.config().d_model, n = shape.length, m = batch.size();
+  for (std::size_t i = 0; i < m; ++i) {
+    segments[i] = {.tokens = batch.row(i), .length = n, .first_row = i * n};
+    for (std::size_t j = 0; j < n; ++j) embed_token(model, batch.row(i)[j], j, x.data() + (i * n + j) * d);
+  }
+  for (std::size_t layer = 0; layer < tapes.size(); ++layer)
+    block->forward(w.blocks[layer], layer, layout, {segments.data(), m}, {x.data(), d}, table, &tapes[layer]);
+  layernorm(m * n, {x.data(), d}, w.blocks.back().ln1, {y.data(), d}, stats.data());
+  for (std::size_t r = 0; r < m * n; ++r) y_rows[r] = y.data() + r * d;
+}
+
+// The target's logits settle its own best token; the best other one takes the whole vocabulary.
+void GradientPass::Impl::find_margins(std::size_t m, Objective objective, ConstRows resid) {
+  if (objective == Objective::kMargin)
+    return margins(model.head(), target, m, resid, serial, {found.data(), m});
+  const std::size_t width = round_up(target.ids().size(), kPanel);
+  gemm(m, {normed.data(), model.config().d_model}, target_columns, {target_logits.data(), width});
+  for (std::size_t i = 0; i < m; ++i) {
+    const Best best = best_of(target.ids().size(), target_logits.data() + i * width);
+    found[i] = {best.value, target.ids()[best.index], -1};
+  }
+}
+
+// values, and dresid: the gradient w.r.t. the residual before ln_final.
+void GradientPass::Impl::objective_backward(std::size_t m, Objective objective, ConstRows resid,
+                                            float* values) {
+  const std::size_t d = model.config().d_model;
+  const PackedMatrix& w_u = model.head().w_u;
+  layernorm(m, resid, *model.head().ln_final, {normed.data(), d}, head_stats.data());
+  find_margins(m, objective, resid);
+  for (std::size_t i = 0; i < m; ++i) {
+    const auto t = static_cast<std::size_t>(found[i].best_target);
+    for (std::size_t k = 0; k < d; ++k) dnormed[i * d + k] = w_u.at(k, t);
+    if (objective == Objective::kMargin)
+      for (std::size_t k = 0; k < d; ++k)
+        dnormed[i * d + k] -= w_u.at(k, static_cast<std::size_t>(found[i].best_other));
+    values[i] = found[i].value;
+  }
+  std::fill_n(dresid.data(), m * d, 0.0f);
+  layernorm_backward(m, resid, head_stats.data(), *model.head().ln_final, {dnormed.data(), d},
+                     {dresid.data(), d});
+}
+
+void GradientPass::Impl::single_layer_backward(std::size_t m, float* gradients) {
+  const std::size_t d = model.config().d_model, n = shape.length, wanted = shape.positions.size();
+  std::fill_n(gradients, m * wanted * d, 0.0f);
+  for (std::size_t i = 0; i < m; ++i) {
+    float* out = gradients + i * wanted * d;
+    if (wanted > 0 && shape.positions.back() == n - 1)
+      std::copy_n(dresid.data() + i * d, d, out + (wanted - 1) * d);
+    for (const PositionRun& run : runs) {
+      const std::size_t r = i * n + run.first;
+      layernorm_backward(run.count, {x.data() + r * d, d}, stats.data() + 2 * r,
+                         model.weights().blocks.back().ln1, {dy.data() + r * d, d}, {out + run.at * d, d});
+    }
+  }
+}
+
+void GradientPass::Impl::full_blocks_backward(std::size_t m, float* gradients) {
+  const Weights& w = model.weights();
+  const std::size_t d = model.config().d_model, n = shape.length, wanted = shape.positions.size();
+  std::fill_n(dx.data(), m * n * d, 0.0f);
+  for (std::size_t i = 0; i < m; ++i) std::copy_n(dresid.data() + i * d, d, dx.data() + (i * n + n - 1) * d);
+  layernorm_backward(m * n, {x.data(), d}, stats.data(), w.blocks.back().ln1, {dy.data(), d}, {dx.data(), d});
+  for (std::size_t layer = tapes.size(); layer-- > 0;)
+    block->backward(w.blocks[layer], engine.blocks[layer], {segments.data(), m}, tapes[layer],
+                    {dx.data(), d});
+  for (std::size_t i = 0; i < m; ++i)
+    for (const PositionRun& run : runs)
+      std::copy_n(dx.data() + (i * n + run.first) * d, run.count * d, gradients + (i * wanted + run.at) * d);
+}
+
+void GradientPass::Impl::run(TokenBatch batch, Objective objective, float* values, Rows resid,
+                             float* gradients) {
+  const BlockWeights& w = model.weights().blocks.back();
+  const std::size_t d = model.config().d_model, n = shape.length, m = batch.size();
+  if (block)
+    rows_of_full_blocks(batch);
+  else
+    rows_of_single_layer(batch);
+  for (std::size_t i = 0; i < m; ++i) std::copy_n(x.data() + (i * n + n - 1) * d, d, resid.row(i));
+  last.forward(w, m, n, y_rows.data(), resid, &last_tape);
+
+  objective_backward(m, objective, resid, values);
+  last.backward(w, engine.last, m, n, y_rows.data(), last_tape, {dresid.data(), d}, {dy.data(), d});
+  if (block)
+    full_blocks_backward(m, gradients);
+  else
+    single_layer_backward(m, gradients);
+}
+
+std::size_t GradientPass::good_size(const ModelConfig& config) { return config.n_layers == 1 ? 32 : 8; }
+
+GradientPass::GradientPass(const GradientEngine& engine, const Target& target, Shape shape,
+                           const FirstLayerTable* table)
+    : impl_(new Impl(*engine.impl_, target, std::move(shape), table)) {}
+GradientPass::~GradientPass() = default;
+GradientPass::GradientPass(GradientPass&&) noexcept = default;
+
+void GradientPass::run(TokenBatch batch, float* values, Rows resid, float* gradients) {
+  if (batch.length != impl_->shape.length || batch.size() > impl_->shape.max_sequences)
+    throw std::invalid_argument("GradientPass::run: batch does not fit");
+  impl_->run(batch, Objective::kTargetLogit, values, resid, gradients);
 }
 
 GradientResult GradientEngine::run(TokenBatch batch, const Target& target, Objective objective,
                                    ThreadPool& pool) const {
-  check_tokens(impl_->model.config(), batch);
+  const ModelConfig& c = impl_->model.config();
+  check_tokens(c, batch);
   GradientResult out;
   out.values.resize(batch.size());
-  out.gradients.resize(batch.tokens.size() * impl_->model.config().d_model);
-  std::vector<std::unique_ptr<Impl::Worker>> workers(pool.size());
-  pool.for_each_block(
-      (batch.size() + kGradientSequences - 1) / kGradientSequences, [&](std::size_t block, std::size_t w) {
-        if (!workers[w]) workers[w] = std::make_unique<Impl::Worker>(impl_->model.config(), batch.length);
-        const std::size_t first = block * kGradientSequences;
-        impl_->run_block(batch, target, objective, first, std::min(kGradientSequences, batch.size() - first),
-                         *workers[w], out);
-      });
+  out.gradients.resize(batch.tokens.size() * c.d_model);
+  const std::size_t group = GradientPass::good_size(c), n = batch.length;
+  GradientPass::Shape shape{group, n, std::vector<std::size_t>(n)};
+  std::iota(shape.positions.begin(), shape.positions.end(), std::size_t{0});
+  std::vector<std::unique_ptr<GradientPass::Impl>> workers(pool.size());
+  AlignedVector<float> resid(batch.size() * c.d_model);
+  pool.for_each_block((batch.size() + group - 1) / group, [&](std::size_t block, std::size_t w) {
+    if (!workers[w]) workers[w] = std::make_unique<GradientPass::Impl>(*impl_, target, shape, nullptr);
+    const std::size_t first = block * group, m = std::min(group, batch.size() - first);
+    workers[w]->run({batch.tokens.subspan(first * n, m * n), n}, objective, out.values.data() + first,
+                    {resid.data() + first * c.d_model, c.d_model},
+                    out.gradients.data() + first * n * c.d_model);
+  });
   return out;
 }
 

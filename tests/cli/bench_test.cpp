@@ -279,7 +279,7 @@ TEST_F(BenchCommand, BadSuitesSayFileLineAndKey) {
   bad("band = [1e-6, 1e-3]", "band = [0, 1e-6]", "6: targets.band: expected a number above 0");
   bad("models = [\"dt-1l\"]", "models = \"dt-1l\"", "2: models: expected a list");
   bad("models = [\"dt-1l\"]", "models = [\"dt-1l\", \"dt-1l\"]", "2: models: \"dt-1l\" is there twice");
-  bad("method = \"gld\"", "method = \"glad\"", "19: methods.method: method glad is not implemented");
+  bad("method = \"gld\"", "method = \"glad\"", "19: methods.method: method glad: expected one of");
   bad("moves = 4", "movs = 4",
       "30: methods.movs: method ga-amls has no setting \"movs\"; it has calibration, particles");
   bad("\"gaussian\"]", "\"normal\"]", "31: methods.prior normal: expected student_t");

@@ -57,6 +57,42 @@ TEST_F(EstimateCommand, TokensplitIsTheDefaultAndKeepsTheContract) {
   EXPECT_EQ(json("model logits --model dt-1l --tokens " + list).at("argmax"), 49);  // triggers do trigger
 }
 
+// The truth is 0.204: with a hundred effective hits both are within a factor of 2.
+TEST_F(EstimateCommand, GradientMethodsKeepTheContract) {
+  for (const std::string method : {"itgis", "mhis"}) {
+    const auto e =
+        json(estimate("69", "--method " + method + " --budget 2^10 --burn-in 16 --temperature 5 --seed 3"));
+    EXPECT_EQ(e.at("method"), method);
+    EXPECT_EQ(e.at("status"), "ok");
+    EXPECT_EQ(e.at("guarantee"), method == "itgis" ? "unbiased" : "consistent");
+    const double p = e.at("p").get<double>();
+    EXPECT_GT(p, 0.1);
+    EXPECT_LT(p, 0.4);
+    EXPECT_LE(e.at("ci95").at(0).get<double>(), p);
+    EXPECT_GE(e.at("ci95").at(1).get<double>(), p);
+    EXPECT_EQ(e.at("cost").at("backward"), method == "itgis" ? 1024 : 1024 + 32 * 16 + 32);
+    for (const char* key : {"temperature", "hits", "effective_sample_size", "largest_weight_share"})
+      EXPECT_TRUE(e.at("diagnostics").contains(key)) << key;
+    EXPECT_EQ(e.at("triggers").size(), 3u);
+  }
+  const auto zero = json(estimate("3000", "--method itgis --budget 512"));
+  EXPECT_EQ(zero.at("status"), "not_reached_upper_bound");
+  EXPECT_LT(zero.at("ci95").at(1).get<double>(), 0.02);
+  EXPECT_TRUE(json(estimate("69", "--method mhis --budget 64 --burn-in 0 --normaliser bridge"))
+                  .at("diagnostics")
+                  .contains("log_normaliser"));
+}
+
+TEST_F(EstimateCommand, GradientMethodsRefuseNonsense) {
+  refused(estimate("69", "--method itgis --temperature 0"), "--temperature");
+  refused(estimate("69", "--method itgis --budget 10"), "at least one batch");
+  refused(estimate("69", "--method mhis --chains 1"), "at least 2");
+  refused(estimate("69", "--method mhis --normaliser mean"), "expected harmonic or bridge");
+  refused(estimate("69", "--method mhis --burn-in x"), "--burn-in");
+  refused("estimate --activations a.npy --unembed u --target 3 --method itgis",
+          "expected --model and --dist");
+}
+
 TEST_F(EstimateCommand, TokensplitBudgetAndDevice) {
   refused(estimate("49", "--budget 10"), "at least 1000 forward passes");
   refused(estimate("49", "--replicas 1"), "expected at least 2");
@@ -92,8 +128,7 @@ TEST_F(EstimateCommand, TargetsByIdAndByToken) {
 }
 
 TEST_F(EstimateCommand, BadFlags) {
-  refused(estimate("69", "--method foo"),
-          "method foo is not implemented in this version; available: tokensplit, mc, ga-amls");
+  refused(estimate("69", "--method foo"), "method foo: expected one of tokensplit, mc, itgis, mhis");
   refused(estimate("69", "--budget 0"), "--budget");
   refused("estimate --model dt-1l --dist hex", "--target is required");
 }

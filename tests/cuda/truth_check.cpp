@@ -1,7 +1,7 @@
 // Counting on the GPU against the CPU and against fp32, pair by pair, with rates: a table.
 //   cuda_truth_check [--models dt-1l,..] [--dists hex,..] [--cpu 2^k] [--compare 2^k] [--time 2^k]
-// Fails when inputs differ, when fp32 decisions differ from the CPU's beyond rounding, or when near-ties leave an fp16
-// decision that fp32 would not make.
+// Fails when inputs differ, when fp32 decisions differ from the CPU's beyond rounding, or when near-ties
+// leave an fp16 decision that fp32 would not make.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -53,7 +53,9 @@ Settings parse(int argc, char** argv) {
 
 struct Seconds {
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-  double spent() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+  double spent() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
 };
 
 // Returns the number of failures.
@@ -121,14 +123,17 @@ int check_pair(const Settings& s, const std::string& name, const std::string& di
   const auto stages = engine.time_stages(0);
   const double us = 1e9 / static_cast<double>(engine.batch());
   fmt::print(
-      "{:6} {:8} | inputs {} | cpu/fp32 differ {}/{} worst gap {:.1e} | fp16/fp32 differ {:.2e} largest gap {:.4f} change rms "
+      "{:6} {:8} | inputs {} | cpu/fp32 differ {}/{} worst gap {:.1e} | fp16/fp32 differ {:.2e} largest gap "
+      "{:.4f} change rms "
       "{:.4f} max {:.4f} left {} | below",
       name, dist_name, wrong_inputs == 0 ? "same" : "WRONG", differ_cpu, n_cpu, worst_cpu,
       static_cast<double>(differ) / static_cast<double>(done), worst_gap,
       std::sqrt(square_change / static_cast<double>(done)), worst_change, left);
   for (const std::size_t b : below) fmt::print(" {:.4f}", static_cast<double>(b) / static_cast<double>(done));
-  fmt::print(" | M/s {:.1f} with near-ties {:.1f} | ns/input sample {:.2f} blocks {:.2f} tail {:.2f} near {:.2f}\n",
-             rate[0] * 1e-6, rate[1] * 1e-6, stages.sample * us, stages.blocks * us, stages.tail * us, stages.near * us);
+  fmt::print(
+      " | M/s {:.1f} with near-ties {:.1f} | ns/input sample {:.2f} blocks {:.2f} tail {:.2f} near {:.2f}\n",
+      rate[0] * 1e-6, rate[1] * 1e-6, stages.sample * us, stages.blocks * us, stages.tail * us,
+      stages.near * us);
   std::fflush(stdout);
   return failures;
 }

@@ -32,7 +32,7 @@ void cut_moves(Plan& plan, double share) {
     const auto cut = static_cast<std::size_t>(share * static_cast<double>(settings.n_moves));
     settings.n_moves = std::min(settings.n_moves, std::max(kFewestCutMoves, cut));
   }
-  plan.warnings.push_back(
+  plan.warnings.emplace_back(
       "the budget is small: fewer moves than the pilot asked for, so the replicas will spread");
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "deeptail/activations.h"
+#include "estimators/input_screen.h"
 #include "estimators/tokensplit/plan.h"
 #include "estimators/tokensplit/triggers.h"
 
@@ -14,7 +15,7 @@ namespace deeptail {
 namespace {
 
 constexpr std::uint64_t kPilotPart = 0, kScreenPart = 1, kReplicaParts = 2, kSecondWaveParts = 1 << 16;
-constexpr std::size_t kDecidingPositions = 4, kScreenSamples = 1024;
+constexpr std::size_t kDecidingPositions = 4;
 
 // A replica: every level moves as the pilot settled.
 struct ReplicaParticles : TokenParticles {
@@ -162,20 +163,9 @@ void fill_from_replicas(Estimate& e, Replicas& all) {
     e.warnings.push_back(
         fmt::format("{} of {} replicas died out and count as 0", s.extinct, all.runs.size()));
   if (s.disagree)
-    e.warnings.push_back(
+    e.warnings.emplace_back(
         "the replicas disagree more than their own genealogies explain: a mode may be missing; more "
         "particles (--budget) would help");
-}
-
-// Certified bounds for the margin tests, tightened for activations of this distribution.
-Screen screen_for(const Transformer& model, const Distribution& dist, std::uint64_t seed, ThreadPool& pool,
-                  const FirstLayerTable* table) {
-  const std::size_t d = model.config().d_model;
-  std::vector<TokenId> tokens(kScreenSamples * dist.length());
-  sample_range(dist, derived_seed(seed, kScreenPart), 0, pool, tokens);
-  AlignedVector<float> resid(kScreenSamples * d);
-  final_residuals(model, {tokens, dist.length()}, pool, {resid.data(), d}, table);
-  return Screen(model.head(), kScreenSamples, {resid.data(), d}, pool);
 }
 
 }  // namespace
@@ -197,7 +187,7 @@ Estimate tokensplit(const Transformer& model, const Distribution& dist, const Ta
   const auto start = std::chrono::steady_clock::now();
   const double unit = forward_flops(model.config(), dist.length());
   const auto table = first_layer_table(model, dist, pool);
-  const Screen screen = screen_for(model, dist, config.seed, pool, table.get());
+  const Screen screen = screen_for(model, dist, derived_seed(config.seed, kScreenPart), pool, table.get());
   const TokenProblem problem{model, dist, target, table.get(), &screen};
   Meter meter(unit, keep_going);
   Estimate e{
@@ -218,7 +208,7 @@ Estimate tokensplit(const Transformer& model, const Distribution& dist, const Ta
     if (combine_replicas(all.runs).disagree && work.flops + doubled <= config.budget * unit) {
       // Looking at the first replicas before drawing more costs the strict guarantee.
       e.guarantee = Guarantee::kConsistent;
-      e.warnings.push_back(
+      e.warnings.emplace_back(
           "the replicas disagreed: a mode may be missing, so they were run again with twice the particles");
       all = run_replicas(problem, config, pilot.plan, sizes.doubled(), kSecondWaveParts, pool, meter);
       work += all.work;

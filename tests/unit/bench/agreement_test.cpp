@@ -1,4 +1,4 @@
-// A quick look at what tests/statistical/truth_agreement checks in full: the shipped counts, made by PyTorch.
+// A quick look at what tests/statistical/truth_agreement checks in full: the shipped counts, made on a GPU.
 #include <gtest/gtest.h>
 
 #include "deeptail/bench.h"
@@ -9,7 +9,7 @@ namespace deeptail {
 namespace {
 
 // False-alarm rate: 1e-4 for each chi-square, 6e-7 for each of about 40 tokens.
-TEST(Agreement, CountsOfPyTorch) {
+TEST(Agreement, ShippedCounts) {
   ThreadPool pool;
   const std::uint64_t n = sized(1 << 14, 1 << 10);
   for (const std::string name : {"hex", "caps"}) {

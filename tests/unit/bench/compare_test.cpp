@@ -36,6 +36,14 @@ TEST(CompareTruth, RareTokensAreTakenTogether) {
   EXPECT_EQ(c.unseen, (std::vector<TokenId>{4, 5}));
 }
 
+// A part of the same inputs is compared with the rest of them.
+TEST(CompareTruth, PartOfTheOther) {
+  const Truth part = counts_of(1, {{1, 400}, {2, 600}}), all = counts_of(1, {{1, 1300}, {2, 1700}});
+  const TruthComparison c = compare_truth(part, all);
+  EXPECT_EQ(c.chi_square, compare_truth(part, counts_of(2, {{1, 900}, {2, 1100}})).chi_square);
+  EXPECT_THROW(compare_truth(all, part), InputError);
+}
+
 TEST(CompareTruth, RefusesSharedInputsAndOtherSubjects) {
   const Truth a = counts_of(1, {{1, 100}});
   EXPECT_THROW(compare_truth(a, a), InputError);

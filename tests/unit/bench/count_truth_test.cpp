@@ -32,7 +32,8 @@ class CountTruth : public ::testing::Test {
   }
   CountOutcome count(const TruthRequest& r, std::size_t threads = 2, KeepGoing keep_going = {}) const {
     ThreadPool pool(threads);
-    return count_truth(dt_1l(), dist_, r, pool, {.keep_going = std::move(keep_going)});
+    return count_truth(dt_1l().config().d_vocab, count_on_cpu(dt_1l(), dist_, r.seed, pool), r,
+                       {.keep_going = std::move(keep_going)});
   }
 
   Distribution dist_;

@@ -31,8 +31,7 @@ TEST(Methods, WrongSettingsAreRefused) {
   refused("mc", {"budget", "many", "--budget"}, "--budget: expected a whole number");
   refused("ga-amls", {"prior", "cauchy", "--prior"}, "--prior cauchy: expected student_t, student_t_matched");
   refused("tokensplit", {"taper", "wide", "--taper"}, "--taper: expected a number, found \"wide\"");
-  refused("magic", {"a", "b", "c"},
-          "method magic is not implemented in this version; available: tokensplit, mc");
+  refused("magic", {"a", "b", "c"}, "method magic: expected one of tokensplit, mc, itgis");
 }
 
 TEST(Methods, SameAsTheFunctions) {

@@ -64,5 +64,41 @@ TEST_P(GradientTest, SameBitsForThreadsAndBatches) {
                          expected.gradients.begin() + static_cast<std::ptrdiff_t>(11 * length * c.d_model)));
 }
 
+// A pass at some positions, with first-layer rows from a table that lacks one position, gives the bits of a
+// plain run, the final residuals of the forward pass, and the best target logit.
+TEST_P(GradientTest, PassEqualsRun) {
+  const Fixture fixture = load_fixture(GetParam());
+  const ModelConfig& c = fixture.model.config();
+  const std::size_t n = 5, length = 7, d = c.d_model;
+  const auto tokens = some_tokens(c, n, length, 4);
+  const TokenBatch batch{tokens, length};
+  const Target target({5, 9}, fixture.model.head());
+  ThreadPool pool(1);
+  const GradientEngine engine(fixture.model);
+  const auto expected = engine.run(batch, target, Objective::kTargetLogit, pool);
+  std::vector<std::vector<TokenId>> support(length);
+  for (std::size_t j = 0; j + 1 < length; ++j)
+    for (std::size_t i = 0; i < n; ++i)
+      if (std::find(support[j].begin(), support[j].end(), tokens[i * length + j]) == support[j].end())
+        support[j].push_back(tokens[i * length + j]);
+  const FirstLayerTable table(fixture.model, support, pool);
+  const std::vector<std::size_t> positions = {1, 2, 4, 6};
+  std::vector<float> values(n);
+  AlignedVector<float> resid(n * d), gradients(n * positions.size() * d), logits_found(n * c.d_vocab);
+  GradientPass(engine, target, {n, length, positions}, &table)
+      .run(batch, values.data(), {resid.data(), d}, gradients.data());
+  EXPECT_EQ(resid, residuals_of(fixture.model, batch, pool));
+  logits(fixture.model.head(), n, {resid.data(), d}, pool, {logits_found.data(), c.d_vocab});
+  for (std::size_t i = 0; i < n; ++i) {
+    EXPECT_EQ(values[i], expected.values[i]);
+    EXPECT_EQ(values[i], std::max(logits_found[i * c.d_vocab + 5], logits_found[i * c.d_vocab + 9]));
+    for (std::size_t j = 0; j < positions.size(); ++j)
+      EXPECT_TRUE(std::equal(&gradients[(i * positions.size() + j) * d],
+                             &gradients[(i * positions.size() + j) * d] + d,
+                             &expected.gradients[(i * length + positions[j]) * d]))
+          << "sequence " << i << " position " << positions[j];
+  }
+}
+
 }  // namespace
 }  // namespace deeptail

@@ -1,12 +1,11 @@
-#include "cli/spb_experiments.h"
+#include "report/spb_experiments.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "cli/svg_plot.h"
 #include "deeptail/loss.h"
 
-namespace deeptail::cli {
+namespace deeptail {
 
 namespace {
 
@@ -56,8 +55,7 @@ Experiment scale_invariance() {
     panel.series.push_back(curve(fmt::format("p = {:g} q", factor), panel.series.size(), factor < 1.0,
                                  log_grid(kQMin, kQMax, 41), loss));
   }
-  return {"scale-invariance", "without a shift the loss depends on p/q alone", csv.take(),
-          render_svg({panel})};
+  return {"scale-invariance", "without a shift the loss depends on p/q alone", csv.take(), {panel}};
 }
 
 struct ShiftRule {
@@ -96,7 +94,7 @@ Experiment distortion() {
         csv.row(query.alpha, kEta, rule.name, rule.epsilon, m, q, over(q), under(q));
     }
   }
-  return {"distortion", "the shift changes the loss by less than eta", csv.take(), render_svg({fp, fn})};
+  return {"distortion", "the shift changes the loss by less than eta", csv.take(), {fp, fn}};
 }
 
 // The largest distortion over the box, for shifts chosen for ever larger tolerances.
@@ -126,7 +124,7 @@ Experiment distortion_by_eta() {
     }
   }
   for (PlotPanel* panel : {&fp, &fn}) panel->series.push_back({"eta itself", etas, etas, 6, true});
-  return {"distortion-by-eta", "distortion stays below eta for every eta", csv.take(), render_svg({fp, fn})};
+  return {"distortion-by-eta", "distortion stays below eta for every eta", csv.take(), {fp, fn}};
 }
 
 Experiment asymmetry() {
@@ -153,8 +151,10 @@ Experiment asymmetry() {
     add(by_heuristic, heuristic_rule(query));
     ++color;
   }
-  return {"asymmetry", "alpha above 1.5 makes underestimates cost more", csv.take(),
-          render_svg({by_corollary, by_heuristic})};
+  return {"asymmetry",
+          "alpha above 1.5 makes underestimates cost more",
+          csv.take(),
+          {by_corollary, by_heuristic}};
 }
 
 Experiment standard_comparison() {
@@ -179,8 +179,7 @@ Experiment standard_comparison() {
   flat("itakura_saito", "Itakura-Saito", 1, itakura_saito);
   flat("log_squared", "squared error, log space", 2, log_squared_error);
   flat("squared", "squared error", 3, squared_error);
-  return {"standard-losses", "alpha spans the asymmetry of the standard losses", csv.take(),
-          render_svg({panel})};
+  return {"standard-losses", "alpha spans the asymmetry of the standard losses", csv.take(), {panel}};
 }
 
 Experiment scale_dependence() {
@@ -209,7 +208,7 @@ Experiment scale_dependence() {
     add("squared", "squared error", squared_error);
     panels.push_back(std::move(panel));
   }
-  return {"scale-dependence", "only squared error depends on the scale of q", csv.take(), render_svg(panels)};
+  return {"scale-dependence", "only squared error depends on the scale of q", csv.take(), panels};
 }
 
 }  // namespace
@@ -219,4 +218,4 @@ std::vector<Experiment> spb_experiments() {
           asymmetry(),        standard_comparison(), scale_dependence()};
 }
 
-}  // namespace deeptail::cli
+}  // namespace deeptail

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace deeptail::cli {
+namespace deeptail {
 
 struct PlotAxis {
   std::string label;
@@ -34,4 +34,4 @@ struct PlotPanel {
 
 std::string render_svg(const std::vector<PlotPanel>& panels);
 
-}  // namespace deeptail::cli
+}  // namespace deeptail

@@ -4,16 +4,19 @@
 #include <string>
 #include <vector>
 
-namespace deeptail::cli {
+#include "report/svg_plot.h"
+
+namespace deeptail {
 
 struct Experiment {
   std::string name;  // of the files, without extension
   std::string what;  // one line
-  std::string csv, svg;
+  std::string csv;
+  std::vector<PlotPanel> panels;
 };
 
 // Section "SPB Loss: Synthetic Data Experiments" and appendix "Empirical verification of SPB scaling
 // behavior".
 std::vector<Experiment> spb_experiments();
 
-}  // namespace deeptail::cli
+}  // namespace deeptail

@@ -1,4 +1,4 @@
-#include "cli/svg_plot.h"
+#include "report/svg_plot.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <iterator>
 
-namespace deeptail::cli {
+namespace deeptail {
 
 namespace {
 
@@ -196,4 +196,4 @@ std::string render_svg(const std::vector<PlotPanel>& panels) {
   return svg.take();
 }
 
-}  // namespace deeptail::cli
+}  // namespace deeptail

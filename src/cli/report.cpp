@@ -1,0 +1,83 @@
+// deeptail report: a run folder as one HTML page and tables.
+#include "deeptail/report.h"
+
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "estimators/load_subject.h"
+#include "core/write_file.h"
+#include "report/page/page.h"
+
+namespace deeptail::cli {
+
+namespace {
+
+struct ReportOptions {
+  std::string run, out = "report.html", tables;
+  bool quiet = false;
+};
+
+// The models may be another user's, or gone: then the page says so. What is found must be what the run used.
+ReportExtras whitening_of(const RunHeader& header, const Report& report, ThreadPool& pool) {
+  constexpr std::uint64_t kActivations = 2048;
+  ReportExtras out;
+  std::string model_name, dist_name;
+  try {
+    for (const std::string& model : report.models)
+      for (const std::string& dist : report.dists) {
+        model_name = model;
+        dist_name = dist;
+        const Subject subject = load_subject(model, dist);
+        for (const auto& used : header.models)
+          if (used.name == model && used.sha256 != subject.provenance.model_sha256)
+            throw InputError("the model found under this name has other weights than the run's");
+        out.whitening.push_back(
+            whitening_profile(capture(subject.model, subject.dist, {.count = kActivations}, pool), pool));
+        out.whitening.back().model = model;
+        out.whitening.back().dist = dist;
+      }
+  } catch (const InputError& e) {
+    out.whitening.clear();
+    out.no_whitening = fmt::format("it needs the run's models, and {} on {} did not load: {}", model_name,
+                                   dist_name, e.what());
+  }
+  return out;
+}
+
+void write_tables(const std::string& folder, const Report& report) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw InputError("{}: cannot create the folder: {}", folder, error.message());
+  for (const TableFile& file : report_tables(report))
+    write_file((std::filesystem::path(folder) / file.name).string(), file.text);
+}
+
+void run_report(const ReportOptions& options) {
+  const Run run = read_run(options.run);
+  ThreadPool pool;
+  const Report report = make_report(run, pool);
+  const ReportExtras extras = whitening_of(run.header, report, pool);
+  write_file(options.out, render_page(report_page(), report_json(report, run, extras)));
+  if (!options.tables.empty()) write_tables(options.tables, report);
+  if (options.quiet) return;
+  const auto plural = [](std::size_t n) { return n == 1 ? "" : "s"; };
+  fmt::print("{}: {} of {} estimates, {} setting{}, {} model{}, {} distribution{}\n", options.out,
+             report.items, report.header.items, report.variants.size(), plural(report.variants.size()),
+             report.models.size(), plural(report.models.size()), report.dists.size(),
+             plural(report.dists.size()));
+  if (!options.tables.empty()) fmt::print("{}: tables as CSV, Markdown and LaTeX\n", options.tables);
+}
+
+}  // namespace
+
+void add_report(CLI::App& app) {
+  auto options = std::make_shared<ReportOptions>();
+  CLI::App* command = app.add_subcommand("report", "Write a run as one HTML page, and its tables");
+  command->add_option("run", options->run, "Run folder, as written by deeptail bench run")->required();
+  command->add_option("--out", options->out, "HTML file to write")->capture_default_str();
+  command->add_option("--tables", options->tables, "Folder to write tables to: CSV, Markdown, LaTeX");
+  command->add_flag("--quiet", options->quiet, "Print nothing");
+  command->callback([options] { run_report(*options); });
+}
+
+}  // namespace deeptail::cli

@@ -1,0 +1,24 @@
+// Scores of the estimates of one setting on one model and distribution.
+#pragma once
+
+#include <span>
+
+#include "deeptail/report.h"
+
+namespace deeptail {
+
+// Has the item a truth that can be scored?
+inline bool scorable(const RunItem& item) {
+  return item.truth_count > 0 && item.truth_count < item.truth_samples;
+}
+
+// `items`: those of one cell that are scorable, sorted by target. Several estimates of one target (replicas)
+// count as one target whose loss is their mean.
+Score score_items(std::span<const RunItem* const> items,
+                  const std::array<SpbParameters, kReportProfiles>& spb, ThreadPool& pool);
+
+// One target per item.
+ReportPair score_pair(std::span<const RunItem* const> targets,
+                      const std::array<SpbParameters, kReportProfiles>& spb);
+
+}  // namespace deeptail

@@ -1,0 +1,233 @@
+// The paper's last two tables, for every profile: losses per distribution, a block per model, best in bold.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "deeptail/report.h"
+
+namespace deeptail {
+
+namespace {
+
+enum class TableForm { markdown, latex };
+
+// 2.42e-12 in LaTeX's math mode.
+std::string latex_power(double value) {
+  const std::string text = fmt::format("{:.2e}", value);
+  const std::size_t e = text.find('e');
+  return fmt::format("{}{{\\times}}10^{{{}}}", text.substr(0, e), std::stoi(text.substr(e + 1)));
+}
+
+// As the paper prints losses: two decimals, powers of ten from 10^4 on; small ones keep two digits.
+std::string loss_text(double value, TableForm form) {
+  if (std::isnan(value)) return "-";
+  if (std::isinf(value)) return form == TableForm::latex ? "$\\infty$" : "inf";
+  if (value == 0.0) return "0";
+  if (value >= 0.095 && value < 9999.995) return fmt::format("{:.2f}", value);
+  if (value >= 0.00095 && value < 0.095) return fmt::format("{:#.2g}", value);
+  return form == TableForm::latex ? fmt::format("${}$", latex_power(value)) : fmt::format("{:.2e}", value);
+}
+
+std::string escaped(std::string_view text, TableForm form) {
+  std::string out;
+  for (const char c : text) {
+    if (form == TableForm::latex && std::string_view("_%&#$").find(c) != std::string_view::npos) out += '\\';
+    if (form == TableForm::markdown && c == '|') out += '\\';
+    if (form == TableForm::latex && c == '^')
+      out += "\\textasciicircum{}";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string bold(const std::string& text, TableForm form) {
+  return form == TableForm::latex ? fmt::format("\\textbf{{{}}}", text) : fmt::format("**{}**", text);
+}
+
+struct LossRow {
+  std::string label;
+  std::vector<double> values;  // [columns], NaN where there is none
+  double noise = NAN;
+  bool is_average = false;
+};
+struct LossTable {
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<LossRow> rows;
+};
+
+std::vector<std::size_t> headlines(const Report& r) {
+  std::vector<std::size_t> out;
+  for (std::size_t v = 0; v < r.variants.size(); ++v)
+    if (r.variants[v].headline) out.push_back(v);
+  return out;
+}
+
+const Score* find_score(const Report& r, std::size_t model, std::size_t dist, std::size_t variant) {
+  for (const Score& s : r.scores)
+    if (s.model == model && s.dist == dist && s.variant == variant) return &s;
+  return nullptr;
+}
+
+// The mean of a column, when every row has a value: else methods would be compared on different inputs.
+double column_mean(const std::vector<LossRow>& rows, std::size_t column) {
+  double sum = 0.0;
+  for (const LossRow& row : rows) sum += row.values[column];
+  return sum / static_cast<double>(rows.size());
+}
+
+LossTable model_table(const Report& r, std::size_t model, std::size_t profile) {
+  LossTable out{.title = r.models[model], .columns = {}, .rows = {}};
+  const std::vector<std::size_t> shown = headlines(r);
+  for (const std::size_t v : shown) out.columns.push_back(r.variants[v].name);
+  double noise = 0.0;
+  for (const ReportPair& pair : r.pairs) {
+    if (pair.model != model) continue;
+    LossRow row{.label = r.dists[pair.dist], .values = {}, .noise = pair.noise[profile].mean};
+    for (const std::size_t v : shown) {
+      const Score* s = find_score(r, model, pair.dist, v);
+      row.values.push_back(s ? s->loss[profile].mean : NAN);
+    }
+    noise += row.noise;
+    out.rows.push_back(std::move(row));
+  }
+  LossRow mean{.label = "Avg.",
+               .values = {},
+               .noise = noise / static_cast<double>(out.rows.size()),
+               .is_average = true};
+  for (std::size_t c = 0; c < shown.size(); ++c) mean.values.push_back(column_mean(out.rows, c));
+  out.rows.push_back(std::move(mean));
+  return out;
+}
+
+std::vector<std::string> cells_of(const LossRow& row, TableForm form) {
+  double best = INFINITY;
+  for (const double v : row.values)
+    if (v < best) best = v;
+  std::vector<std::string> out;
+  for (const double v : row.values) {
+    const std::string text = loss_text(v, form);
+    out.push_back(v == best ? bold(text, form) : text);
+  }
+  out.push_back(loss_text(row.noise, form));
+  return out;
+}
+
+std::string markdown(const LossTable& table) {
+  std::string out = fmt::format("### {}\n\n| Dist. |", table.title), rule = "|---|";
+  for (const std::string& column : table.columns) {
+    out += fmt::format(" {} |", escaped(column, TableForm::markdown));
+    rule += "---:|";
+  }
+  out += " noise of the truth |\n" + rule + "---:|\n";
+  for (const LossRow& row : table.rows)
+    out += fmt::format("| {} | {} |\n", escaped(row.label, TableForm::markdown),
+                       fmt::join(cells_of(row, TableForm::markdown), " | "));
+  return out + "\n";
+}
+
+std::string latex(const LossTable& table) {
+  std::string out =
+      fmt::format("\\begin{{tabular}}{{l{}c}}\n\\multicolumn{{{}}}{{c}}{{{}}} \\\\\n\\toprule\nDist.",
+                  std::string(table.columns.size(), 'c'), table.columns.size() + 2,
+                  escaped(table.title, TableForm::latex));
+  for (const std::string& column : table.columns) out += " & " + escaped(column, TableForm::latex);
+  out += " & noise \\\\\n\\midrule\n";
+  for (const LossRow& row : table.rows) {
+    if (row.is_average) out += "\\midrule\n";
+    const std::string label = escaped(row.label, TableForm::latex);
+    out += fmt::format("{} & {} \\\\\n", row.is_average ? label : fmt::format("\\texttt{{{}}}", label),
+                       fmt::join(cells_of(row, TableForm::latex), " & "));
+  }
+  return out + "\\bottomrule\n\\end{tabular}\n";
+}
+
+// RFC 4180: quoted where a comma or a quote needs it.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+std::string csv_fields(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += fmt::format("{}{}", out.empty() ? "" : ",", csv_field(text));
+  return out;
+}
+
+// Every setting on every pair: what spreadsheets and scripts want.
+std::string scores_csv(const Report& r) {
+  std::string out =
+      "model,dist,method,variant,targets,estimates,zeros,within_2,covered,truth_above,truth_below";
+  for (std::size_t k = 0; k < kReportProfiles; ++k)
+    out += fmt::format(",spb_{0},spb_{0}_error,noise_{0}", profiles()[k].name);
+  out += ",log_squared,itakura_saito,itakura_saito_calibrated,squared,forward_passes,seconds\n";
+  for (const Score& s : r.scores) {
+    const auto pair = std::find_if(r.pairs.begin(), r.pairs.end(), [&](const ReportPair& p) {
+      return p.model == s.model && p.dist == s.dist;
+    });
+    out += csv_fields(
+        {r.models[s.model], r.dists[s.dist], r.variants[s.variant].method, r.variants[s.variant].name});
+    out += fmt::format(",{},{},{},{},{},{},{}", s.targets, s.estimates, s.zeros, s.within_2, s.inside,
+                       s.too_low, s.too_high);
+    for (std::size_t k = 0; k < kReportProfiles; ++k)
+      out += fmt::format(",{},{},{}", s.loss[k].mean, s.loss[k].error, pair->noise[k].mean);
+    for (const ReportLoss k : {kLogSquared, kItakuraSaito, kItakuraSaitoCalibrated, kSquared})
+      out += fmt::format(",{}", s.loss[k].mean);
+    out += fmt::format(",{:.6g},{:.6g}\n", std::pow(10.0, s.mean_log10_forwards), s.mean_seconds);
+  }
+  return out;
+}
+
+// One profile's tables as plain numbers: model, distribution, then a column per method.
+std::string table_csv(const std::vector<LossTable>& tables) {
+  std::string out = fmt::format("model,dist,{},noise\n", csv_fields(tables.front().columns));
+  for (const LossTable& table : tables)
+    for (const LossRow& row : table.rows)
+      out += fmt::format("{},{},{}\n", csv_fields({table.title, row.is_average ? "average" : row.label}),
+                         fmt::join(row.values, ","), row.noise);
+  return out;
+}
+
+std::string caption(const Report& r, std::size_t k, TableForm form) {
+  const SpbParameters& s = r.spb[k];
+  if (form == TableForm::latex)
+    return fmt::format(
+        "SPB loss, profile {} ($\\alpha={}$, $\\gamma={}$, $\\varepsilon={}$). Lower is better.",
+        profiles()[k].name, s.alpha, s.gamma, latex_power(s.epsilon));
+  return fmt::format("SPB loss, profile {} (alpha {}, gamma {}, epsilon {:.3g}). Lower is better.",
+                     profiles()[k].name, s.alpha, s.gamma, s.epsilon);
+}
+
+}  // namespace
+
+std::vector<TableFile> report_tables(const Report& r) {
+  std::vector<TableFile> out{{"scores.csv", scores_csv(r)}};
+  for (std::size_t k = 0; k < kReportProfiles; ++k) {
+    std::vector<LossTable> tables;
+    for (std::size_t m = 0; m < r.models.size(); ++m) tables.push_back(model_table(r, m, k));
+    std::string md = caption(r, k, TableForm::markdown) + "\n\n";
+    std::string tex = fmt::format(
+        "% needs "
+        "\\usepackage{{booktabs}}\n\\begin{{table}}[ht]\n\\centering\n\\scriptsize\n\\setlength{{\\tabcolsep}"
+        "}{{3pt}}\n"
+        "\\caption{{{}}}\n",
+        caption(r, k, TableForm::latex));
+    for (const LossTable& table : tables) {
+      md += markdown(table);
+      tex += "\\par\\medskip\n" + latex(table);
+    }
+    tex += "\\end{table}\n";
+    const std::string name = fmt::format("loss-{}", profiles()[k].name);
+    out.push_back({name + ".csv", table_csv(tables)});
+    out.push_back({name + ".md", md});
+    out.push_back({name + ".tex", tex});
+  }
+  return out;
+}
+
+}  // namespace deeptail

@@ -1,0 +1,45 @@
+// deeptail bench tune, run as a user runs it.
+#include "cli/run_binary.h"
+
+namespace deeptail {
+namespace {
+
+class TuneCommand : public CliTest {
+ protected:
+  std::string tune(const std::string& rest) const {
+    return "bench tune --models dt-1l --dists caps --methods itgis --targets-per-pair 1 --samples 512 "
+           "--quiet " +
+           rest;
+  }
+};
+
+TEST_F(TuneCommand, TuneContinuesAndWritesTheTable) {
+  const std::string out = path("results.jsonl"), table = path("temperatures.json");
+  const auto first = run(tune("--temperatures 1,5 --out " + out));
+  EXPECT_EQ(first.code, 0) << first.err;
+  const std::string lines = read(out);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
+  std::ofstream(out, std::ios::app) << "{\"model\": \"dt";  // as a killed run leaves it
+  std::ofstream(table) << R"({"format": "deeptail-temperatures-1", "temperatures": [
+    {"model": "m", "dist": "d", "method": "mhis", "temperature": 3, "loss": 1, "targets": 2, "zeros": 0}]})";
+  const auto second = run(tune("--temperatures 1,5,2 --out " + out + " --table " + table));
+  EXPECT_EQ(second.code, 0) << second.err;
+  const auto rows = nlohmann::json::parse(read(table)).at("temperatures");
+  ASSERT_EQ(rows.size(), 2u);  // what the table had about others stays
+  EXPECT_EQ(rows.at(0).at("dist"), "caps");
+  EXPECT_NE(second.out.find("dt-1l caps"), std::string::npos);
+  // Finished: nothing is run again.
+  const std::string before = read(out);
+  EXPECT_EQ(run(tune("--temperatures 1,5,2 --out " + out)).code, 0);
+  EXPECT_EQ(read(out), before);
+}
+
+TEST_F(TuneCommand, TuneRefusesNonsense) {
+  refused(tune("--methods mc"), "only itgis and mhis have a temperature");
+  refused("bench tune --models dt-9l --quiet", "dt-9l");
+  refused(tune("--temperatures 0"), "expected a positive number");
+  refused(tune("--out /nowhere/results.jsonl --temperatures 1"), "/nowhere/results.jsonl");
+}
+
+}  // namespace
+}  // namespace deeptail

@@ -1,0 +1,59 @@
+// deeptail report, run as a user runs it. What the page does in a browser: tests/browser.
+#include "cli/run_binary.h"
+
+namespace deeptail {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ReportCommand : public CliTest {
+ protected:
+  const std::string run_folder_ = std::string(DEEPTAIL_TEST_DATA) + "/report/run";
+};
+
+TEST_F(ReportCommand, WritesOnePageAndTables) {
+  const Outcome outcome =
+      run("report " + run_folder_ + " --out " + path("report.html") + " --tables " + path("tables"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("72 of 72 estimates, 6 settings, 2 models, 2 distributions"), std::string::npos)
+      << outcome.out;
+  const std::string page = read(path("report.html"));
+  EXPECT_LT(page.size(), 2500000u);
+  EXPECT_EQ(page.find("@DEEPTAIL_DATA@"), std::string::npos);
+  EXPECT_EQ(page.find(" src=\"http"), std::string::npos);
+  for (const char* profile : {"benchmarking", "oversight", "stress", "audit"})
+    for (const char* form : {".csv", ".md", ".tex"})
+      EXPECT_TRUE(fs::exists(path("tables/loss-" + std::string(profile) + form))) << profile << form;
+  EXPECT_EQ(read(path("tables/scores.csv")).substr(0, 10), "model,dist");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 3) << "page, tables and what stderr said";
+}
+
+TEST_F(ReportCommand, AnUnfinishedRunIsShownAsFarAsItGoes) {
+  fs::copy(run_folder_, path("run"));
+  const std::string shard = read(path("run/shard-0.jsonl"));
+  std::size_t end = 0;
+  for (int line = 0; line < 41; ++line) end = shard.find('\n', end) + 1;  // 20 estimates and a data line
+  write("run/shard-0.jsonl", shard.substr(0, end));
+  const Outcome outcome = run("report " + path("run") + " --out " + path("report.html"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("20 of 72 estimates"), std::string::npos) << outcome.out;
+}
+
+TEST_F(ReportCommand, RefusesBadRunsAndPlaces) {
+  const std::string out = " --out " + path("report.html");
+  refused("report " + path("nowhere") + out, "run.json");
+  fs::create_directory(path("empty"));
+  refused("report " + path("empty") + out, "run.json");
+  fs::copy(run_folder_, path("run"));
+  std::string shard = read(path("run/shard-0.jsonl"));
+  write("run/shard-0.jsonl", "");
+  refused("report " + path("run") + out, "no estimates yet");
+  shard[shard.find("log10_p") + 10] = '9';
+  write("run/shard-0.jsonl", shard);
+  refused("report " + path("run") + out, "checksum");
+  EXPECT_FALSE(fs::exists(path("report.html")));
+  refused("report " + run_folder_ + " --out " + path("missing/report.html"), "missing");
+}
+
+}  // namespace
+}  // namespace deeptail
