@@ -8,6 +8,7 @@
 #include "cli/parse.h"
 #include "cli/target.h"
 #include "core/json.h"
+#include "core/memory.h"
 #include "core/progress.h"
 #include "deeptail/ga_amls.h"
 #include "deeptail/qld.h"
@@ -33,9 +34,9 @@ Estimate run_gld(const CloudSubject& s, const Target& target, const EstimateOpti
 
 GaAmlsConfig ga_config(const EstimateOptions& o) {
   GaAmlsConfig config{.seed = o.seed};
-  if (o.particles > 0) config.n_particles = o.particles;
-  if (o.replicas > 0) config.replicas = o.replicas;
-  if (o.moves > 0) config.kernel.moves = o.moves;
+  config.n_particles = o.particles.value_or(config.n_particles);
+  config.replicas = o.replicas.value_or(config.replicas);
+  config.kernel.moves = o.moves.value_or(config.kernel.moves);
   const auto prior = ga_prior_of(o.prior);
   const auto kernel = kernel_of(o.kernel);
   if (!prior)
@@ -48,6 +49,7 @@ GaAmlsConfig ga_config(const EstimateOptions& o) {
   config.start = o.start == "prior" ? GaStart::kPrior : GaStart::kCalibration;
   config.kernel.kind = *kernel;
   config.kernel.burn_in = std::min(config.kernel.burn_in, (config.kernel.moves + 1) / 2);
+  config.validate();
   return config;
 }
 
@@ -64,14 +66,21 @@ Estimate run_ga_amls(const CloudSubject& s, const Target& target, const Estimate
 }
 
 EstimateOutcome run_on_cloud(CloudMethod method, const EstimateOptions& o, ThreadPool& pool) {
-  ga_config(o);  // so that a wrong flag is told before the work
+  const GaAmlsConfig config = ga_config(o);
+  const auto check_size = [&](std::size_t n, std::size_t d) {
+    const bool splits = o.method == "ga-amls";
+    check_memory(fmt::format("--calibration {}{}", n, splits ? " and --particles" : ""),
+                 2.0 * capture_bytes(n, d) + (splits ? ga_amls_bytes(config, n, d) : 0.0),
+                 "take fewer activations or particles");
+  };
   CloudSubject subject = load_cloud({.model = o.model,
                                      .dist = o.dist,
                                      .activations = o.activations,
                                      .unembed = o.unembed,
                                      .count = parse_count(o.calibration, "--calibration"),
                                      .seed = o.seed,
-                                     .quiet = o.quiet || o.json},
+                                     .quiet = o.quiet || o.json,
+                                     .check_size = check_size},
                                     pool);
   const Target target = parse_target(o.target, subject.head, subject.tokenizer);
   Estimate estimate = method(subject, target, o, pool);
@@ -86,6 +95,8 @@ EstimateOutcome run_on_cloud(CloudMethod method, const EstimateOptions& o, Threa
 }
 
 }  // namespace
+
+void check_cloud_flags(const EstimateOptions& options) { ga_config(options); }
 
 std::optional<EstimateOutcome> run_cloud_method(const EstimateOptions& o, ThreadPool& pool) {
   static const std::map<std::string, CloudMethod> methods = {

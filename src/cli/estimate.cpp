@@ -1,5 +1,7 @@
 // deeptail estimate
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "cli/commands.h"
 #include "cli/estimate_options.h"
@@ -55,23 +57,41 @@ void check_has_model(const EstimateOptions& o) {
 }
 
 TokensplitConfig tokensplit_config(const EstimateOptions& o) {
-  TokensplitConfig config{.rel_error = o.rel_error,
+  const TokensplitConfig usual;
+  TokensplitConfig config{.rel_error = o.rel_error.value_or(0.0),
                           .seed = o.seed,
-                          .particles = o.particles,
-                          .first_draw = o.first_draw,
-                          .moves = o.moves};
-  if (!o.budget.empty()) config.budget = static_cast<double>(parse_count(o.budget, "--budget"));
-  if (o.replicas > 0) config.replicas = o.replicas;
-  if (o.survive_fraction > 0) config.survive_fraction = o.survive_fraction;
-  if (o.forgotten > 0) config.forgotten = o.forgotten;
-  if (o.taper > 0) config.taper = o.taper;
+                          .survive_fraction = o.survive_fraction.value_or(usual.survive_fraction),
+                          .forgotten = o.forgotten.value_or(usual.forgotten),
+                          .particles = o.particles.value_or(0),
+                          .taper = o.taper.value_or(usual.taper),
+                          .first_draw = o.first_draw.value_or(0),
+                          .moves = o.moves.value_or(0)};
   config.validate();
   return config;
+}
+
+// A flag that makes no sense is told whatever the method and before any work.
+void check_flags(const EstimateOptions& o) {
+  const std::pair<const char*, std::optional<std::size_t>> counts[] = {{"--replicas", o.replicas},
+                                                                       {"--particles", o.particles},
+                                                                       {"--moves", o.moves},
+                                                                       {"--first-draw", o.first_draw}};
+  for (const auto& [flag, value] : counts)
+    if (value == 0u) throw InputError("{} 0: expected at least 1; leave it out for the default", flag);
+  if (o.rel_error && !(*o.rel_error > 0.0))
+    throw InputError("--rel-error {}: expected a positive number, such as 0.1", *o.rel_error);
+  if (!o.budget.empty()) parse_count(o.budget, "--budget");
+  CaptureConfig{.count = parse_count(o.calibration, "--calibration")}.validate();
+  tokensplit_config(o);
+  check_cloud_flags(o);
 }
 
 EstimateOutcome run_tokensplit(const EstimateOptions& o, ThreadPool& pool) {
   check_has_model(o);
   TokensplitConfig config = tokensplit_config(o);
+  if (!o.budget.empty()) config.budget = static_cast<double>(parse_count(o.budget, "--budget"));
+  if (o.replicas) config.replicas = *o.replicas;
+  config.validate();
   Subject subject = load_subject(o.model, o.dist);
   if (config.budget == 0.0) config.budget = tokensplit_budget(subject.model.config(), subject.dist);
   const Target target = parse_target(o.target, subject.model.head(), subject.tokenizer);
@@ -114,9 +134,12 @@ EstimateOutcome run_method(const EstimateOptions& o, ThreadPool& pool) {
 void run(const EstimateOptions& o) {
   if (o.device == "cuda") throw InputError("--device cuda: this build has no CUDA backend; use --device cpu");
   if (o.device != "cpu") throw InputError("--device {}: expected cpu or cuda", printable(o.device));
+  check_flags(o);
   ThreadPool pool(o.threads);
   catch_interrupts();
   auto [estimate, tokenizer] = run_method(o, pool);
+  for (const std::string& flag : o.unused)
+    estimate.warnings.push_back(fmt::format("{} has no effect on {}", flag, o.method));
   if (tokenizer)
     for (Trigger& t : estimate.triggers) t.text = tokenizer->tokenizer.decode(t.tokens);
   if (tokenizer)
@@ -130,6 +153,25 @@ void run(const EstimateOptions& o) {
     throw Stopped(kBudgetSpent, "the budget was spent before the event was reached; try a larger --budget");
   if (interrupted())
     throw Stopped(kInterrupted, "interrupted; the estimate above uses the inputs seen until then");
+}
+
+// Flags that only some methods take; a flag given in vain is told in the warnings.
+const std::map<std::string, std::vector<std::string>>& takers_of_flags() {
+  static const std::map<std::string, std::vector<std::string>> takers = {
+      {"--budget", {"tokensplit", "mc"}},
+      {"--replicas", {"tokensplit", "ga-amls"}},
+      {"--rel-error", {"tokensplit"}},
+      {"--particles", {"tokensplit", "ga-amls"}},
+      {"--moves", {"tokensplit", "ga-amls"}},
+      {"--first-draw", {"tokensplit"}},
+      {"--survive-fraction", {"tokensplit"}},
+      {"--forgotten", {"tokensplit"}},
+      {"--taper", {"tokensplit"}},
+      {"--calibration", {"ga-amls", "qld", "qld-arc", "gld"}},
+      {"--prior", {"ga-amls"}},
+      {"--kernel", {"ga-amls"}},
+      {"--start", {"ga-amls"}}};
+  return takers;
 }
 
 }  // namespace
@@ -172,7 +214,12 @@ void add_estimate(CLI::App& app) {
   sub->add_option("--device", o->device, "cpu, or cuda where it is built in")->capture_default_str();
   sub->add_flag("--json", o->json, "Machine-readable output");
   sub->add_flag("--quiet", o->quiet, "No progress");
-  sub->callback([o] { run(*o); });
+  sub->callback([o, sub] {
+    for (const auto& [flag, methods] : takers_of_flags())
+      if (sub->count(flag) > 0 && std::find(methods.begin(), methods.end(), o->method) == methods.end())
+        o->unused.push_back(flag);
+    run(*o);
+  });
 }
 
 }  // namespace deeptail::cli

@@ -9,15 +9,17 @@
 
 namespace deeptail::cli {
 
-// Flags of `deeptail estimate`; 0 and "" leave a setting to the method.
+// Flags of `deeptail estimate`; what is not given is left to the method.
 struct EstimateOptions {
   std::string model, dist, target, method = "tokensplit", budget, device = "cpu";
   std::string activations, unembed, calibration = "2^16";
   std::string prior = "student_t", kernel = "mala", start = "calibration";
   std::uint64_t seed = 1;
-  std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0, threads = 0;
-  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0, taper = 0.0;
+  std::size_t threads = 0;
+  std::optional<std::size_t> replicas, particles, moves, first_draw;
+  std::optional<double> rel_error, survive_fraction, forgotten, taper;
   bool json = false, quiet = false;
+  std::vector<std::string> unused = {};  // flags given that the method does not take
 };
 
 struct EstimateOutcome {
@@ -25,6 +27,8 @@ struct EstimateOutcome {
   std::optional<NamedTokenizer> tokenizer;
 };
 
+// Throws InputError for a flag of ga-amls that makes no sense, whatever the method.
+void check_cloud_flags(const EstimateOptions& options);
 // Nothing when the method does not work on activations.
 std::optional<EstimateOutcome> run_cloud_method(const EstimateOptions& options, ThreadPool& pool);
 

@@ -1,6 +1,7 @@
 #include "cli/parse.h"
 
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 #include "core/json.h"
@@ -48,6 +49,18 @@ std::optional<std::uint64_t> count_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::string whole_number_mistake(const std::string& text) {
+  if (whole_number(text)) return "";
+  return fmt::format("expected a whole number from 0 to 2^64 - 1, found \"{}\"", printable(text));
+}
+
+std::string number_mistake(const std::string& text) {
+  double value = 0.0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && stop == text.data() + text.size() && std::isfinite(value)) return "";
+  return fmt::format("expected a finite number, found \"{}\"", printable(text));
+}
 
 std::uint64_t parse_count(std::string_view text, std::string_view flag) {
   const auto n = count_of(text);
