@@ -7,8 +7,6 @@
 namespace deeptail {
 namespace {
 
-using Json = nlohmann::json;
-
 using LossCommand = CliTest;
 
 constexpr const char* kPairs = "truth,estimate\n1e-9,2e-9\n1e-6,5e-7\n1e-3,1e-3\n";

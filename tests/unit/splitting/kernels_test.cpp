@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <boost/math/distributions/normal.hpp>
-#include <boost/math/distributions/students_t.hpp>
-
+#include "core/statistics.h"
 #include "deeptail/closed_form.h"
 #include "splitting/continuous_particles.h"
 
@@ -27,12 +25,10 @@ TEST(Kernels, LeaveTheRestrictedPriorAsItIs) {
           pool);
       particles.sample(n, 11);
       const auto tail = [&](double x) {
-        return kind == PriorKind::kGaussian ? cdf(complement(boost::math::normal(), x))
-                                            : cdf(complement(boost::math::students_t(5), x / prior.scale()));
+        return kind == PriorKind::kGaussian ? normal_tail(x) : student_t_tail(x / prior.scale(), 5);
       };
-      const double level = kind == PriorKind::kGaussian
-                               ? quantile(complement(boost::math::normal(), 0.1))
-                               : prior.scale() * quantile(complement(boost::math::students_t(5), 0.1));
+      const double level = kind == PriorKind::kGaussian ? normal_upper_quantile(0.1)
+                                                        : prior.scale() * student_t_upper_quantile(0.1, 5);
       std::vector<std::uint32_t> above;
       for (std::uint32_t i = 0; i < n; ++i)
         if (particles.rows().row(i)[0] >= level) above.push_back(i);
