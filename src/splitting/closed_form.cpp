@@ -27,7 +27,7 @@ double t_disc_tail(PriorKind prior, double r) {
     return student_t_density(reach * std::sin(a), kNu) * 2.0 * student_t_tail(reach * std::cos(a), kNu) *
            reach * std::cos(a);
   };
-  constexpr int kSteps = 1000;
+  constexpr int kSteps = 200;  // relative error below 1e-8 for tails from 1e-8 on
   const double step = 0.5 * M_PI / kSteps;
   double sum = inside(0.0);  // the other end is 0
   for (int i = 1; i < kSteps; ++i) sum += (i % 2 == 1 ? 4.0 : 2.0) * inside(i * step);

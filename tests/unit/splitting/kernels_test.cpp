@@ -2,6 +2,7 @@
 
 #include "core/statistics.h"
 #include "deeptail/closed_form.h"
+#include "sizes.h"
 #include "splitting/continuous_particles.h"
 
 namespace deeptail {
@@ -15,7 +16,7 @@ TEST(Kernels, LeaveTheRestrictedPriorAsItIs) {
   for (const PriorKind kind : {PriorKind::kGaussian, PriorKind::kStudentT, PriorKind::kStudentTMatched})
     for (const KernelKind kernel :
          {KernelKind::kRwmh, KernelKind::kMala, KernelKind::kMapla, KernelKind::kPcn}) {
-      const std::size_t dim = 3, n = 10000;
+      const std::size_t dim = 3, n = sized(10000, 2000);
       const ProductPrior prior(kind, dim);
       // Score: the first coordinate, and the level its upper tenth.
       ClosedFormProblem problem{.shape = EventShape::kMax, .prior = kind, .dim = dim, .n_margins = 1};
@@ -63,7 +64,7 @@ TEST(Kernels, AdaptTowardsTheWantedAcceptanceAndThenFreeze) {
   ClosedFormScore score(problem);
   const ProductPrior prior(PriorKind::kGaussian, 20);
   ContinuousParticles particles(prior, score, {.moves = 400, .burn_in = 300, .step_size = 1e-3}, pool);
-  particles.sample(500, 3);
+  particles.sample(sized(500, 100), 3);
   const MoveStats first = particles.move(-1e9, 0, 3);
   EXPECT_GT(first.step_size, 0.05);
   const MoveStats second = particles.move(-1e9, 1, 3);
