@@ -87,8 +87,8 @@ Json parse_json(std::string_view text, std::string_view where) {
 std::string json_text(const Json& document, bool ascii) {
   return document.dump(-1, ' ', ascii, Json::error_handler_t::replace);
 }
-std::string json_text(const OrderedJson& document) {
-  return document.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+std::string json_text(const OrderedJson& document, int indent) {
+  return document.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 std::string printable(std::string_view text, std::size_t max_length) {

@@ -18,9 +18,10 @@ Json parse_json(std::string_view text, std::string_view where);
 // Builds nothing. `walk` throws from parse_error() to tell a mistake.
 void walk_json(std::string_view text, JsonWalk& walk);
 
-// One line. Invalid UTF-8 is replaced; ascii: everything beyond ASCII is escaped.
+// One line, or with an indent one line per value. Invalid UTF-8 is replaced; ascii: everything beyond ASCII
+// is escaped.
 std::string json_text(const Json& document, bool ascii = false);
-std::string json_text(const OrderedJson& document);
+std::string json_text(const OrderedJson& document, int indent = -1);
 
 // Text made safe to print inside a message: control characters and invalid UTF-8 escaped, long text
 // shortened.
