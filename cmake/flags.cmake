@@ -12,9 +12,14 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # In a joined file, GCC takes the sources for headers, where anonymous namespaces would be suspect.
   target_compile_options(deeptail_flags INTERFACE -Wno-subobject-linkage)
 endif()
+# Without the checks for null and wrong dynamic types: the first is a crash that the address sanitizer reports as well,
+# and both together are a fifth of the time to compile.
+if(DEEPTAIL_SANITIZE MATCHES undefined)
+  set(unchecked -fno-sanitize=null,vptr)
+endif()
 if(DEEPTAIL_SANITIZE)
   target_compile_options(deeptail_flags INTERFACE
-    -fsanitize=${DEEPTAIL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -fsanitize=${DEEPTAIL_SANITIZE} ${unchecked} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(deeptail_flags INTERFACE -fsanitize=${DEEPTAIL_SANITIZE})
   target_compile_definitions(deeptail_flags INTERFACE DEEPTAIL_SANITIZED)
 endif()

@@ -55,9 +55,12 @@ struct CaptureConfig {
   std::uint64_t seed = 1;
   void validate() const;
 };
+// Memory that so many activations take.
+double capture_bytes(std::uint64_t count, std::size_t d_model);
 // Activations of `count` inputs. Their numbers start at 2^62, which ground truth and sampling never reach, so
 // an estimate never sees the inputs it is compared with. Called between batches with the number done; false
-// ends the capture early, with what was captured until then.
+// ends the capture early, with what was captured until then. Throws InputError when they would not fit into
+// memory.
 Activations capture(const Transformer& model, const Distribution& dist, const CaptureConfig& config,
                     ThreadPool& pool, const std::function<bool(std::uint64_t done)>& keep_going = {});
 

@@ -52,7 +52,8 @@ class MappedFile {
 // result must depend on the block alone: then the outcome is the same for any number of threads.
 class ThreadPool {
  public:
-  // n_threads 0: one per core.
+  static constexpr std::size_t kMostThreads = 1024;
+  // n_threads 0: one per core. Throws InputError for more than kMostThreads or than the system gives.
   explicit ThreadPool(std::size_t n_threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -42,6 +42,9 @@ struct GaAmlsConfig {
   void validate() const;
 };
 
+// Memory that a run on n activations takes: the whitened cloud and the particles.
+double ga_amls_bytes(const GaAmlsConfig& config, std::size_t n, std::size_t d_model);
+
 // Called after each level; false ends the run.
 struct GaProgress {
   std::size_t replica, level;

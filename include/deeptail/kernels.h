@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "deeptail/prior.h"
+#include "deeptail/splitting.h"
 
 namespace deeptail {
 

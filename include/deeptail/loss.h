@@ -142,6 +142,7 @@ NoiseFloor noise_floor(const SpbParameters& s, std::span<const std::uint64_t> co
 struct BootstrapConfig {
   std::size_t resamples = 10000;
   std::uint64_t seed = 1;
+  void validate() const;
 };
 struct PairedBootstrap {
   double difference;  // mean loss of A minus mean loss of B

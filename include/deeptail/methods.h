@@ -37,7 +37,9 @@ struct Method {
   std::vector<std::string> settings = {};  // keys that it knows
   std::uint64_t calibration = 0;           // activations that it needs; 0: none, it runs the model itself
   std::size_t replicas = 1;                // that after_level counts
-  std::string unit = {};                   // of its work
+  // Memory beyond that of n activations of dimension d; empty for little.
+  std::function<double(std::size_t n, std::size_t d)> bytes = {};
+  std::string unit = {};  // of its work
   // Most of the work that it will do; 0 when it cannot tell.
   std::function<std::uint64_t(const ModelConfig&, const Distribution&)> work =
       [](const ModelConfig&, const Distribution&) { return std::uint64_t{0}; };

@@ -211,6 +211,7 @@ class Rescorer {
 
   std::span<const TokenId> tokens(std::size_t slot) const;
   std::size_t bytes() const;
+  static std::size_t bytes_per_slot(const ModelConfig& config, std::size_t length);
 
  private:
   struct Impl;

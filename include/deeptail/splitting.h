@@ -48,6 +48,13 @@ concept Particles = requires(P& p, const P& c, std::size_t n, std::uint64_t seed
                                    // above the level; leaves (prior given score >= level) as it is
 };
 
+// What the counters of the random numbers have room for (step_index), and more than anyone needs.
+inline constexpr std::size_t kMostParticles = (std::size_t{1} << 24) - 1;
+inline constexpr std::size_t kMostMoves = (std::size_t{1} << 22) - 1;  // per level
+inline constexpr std::size_t kMostLevels = std::size_t{1} << 14;
+inline constexpr std::size_t kMostFirstDraw = std::size_t{1} << 30;
+inline constexpr std::size_t kMostReplicas = 10000;
+
 enum class Resampling { kSystematic, kMultinomial };
 
 struct SplittingConfig {

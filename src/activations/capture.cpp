@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/memory.h"
 #include "deeptail/activations.h"
 
 namespace deeptail {
@@ -23,10 +24,17 @@ void CaptureConfig::validate() const {
   if (count > std::uint64_t{1} << 40) throw InputError("count {}: expected at most 2^40 inputs", count);
 }
 
+double capture_bytes(std::uint64_t count, std::size_t d_model) {
+  return static_cast<double>(count) *
+         (sizeof(float) * static_cast<double>(d_model) + static_cast<double>(sizeof(TokenId)));
+}
+
 Activations capture(const Transformer& model, const Distribution& dist, const CaptureConfig& config,
                     ThreadPool& pool, const std::function<bool(std::uint64_t done)>& keep_going) {
   config.validate();
   const std::size_t d = model.config().d_model, position = last_varying_position(dist);
+  check_memory(fmt::format("{} activations of {} numbers", config.count, d), capture_bytes(config.count, d),
+               "take a smaller count");
   const auto count = static_cast<std::size_t>(config.count);
   Activations out{.n = count, .d_model = d};
   out.values.resize(count * d);

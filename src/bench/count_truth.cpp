@@ -87,6 +87,7 @@ CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const Tr
                          const CountHooks& hooks) {
   validate(request);
   if (is_finished(request)) return CountOutcome::kAlreadyFinished;
+  check_writable(request.out);
   const std::string partial = request.out + ".partial";
   const Truth earlier = load_partial(request, partial);
   const std::uint64_t before = earlier.samples();

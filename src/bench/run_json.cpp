@@ -9,8 +9,6 @@ namespace deeptail {
 
 namespace {
 
-using OrderedRunJson = nlohmann::ordered_json;
-
 // A member of an object that must be there, with the way to it for messages.
 struct RunNode {
   const Json& json;
@@ -49,8 +47,8 @@ struct RunNode {
   }
 };
 
-OrderedRunJson json_of(const std::vector<RunHeader::File>& files) {
-  OrderedRunJson out = OrderedRunJson::array();
+OrderedJson json_of(const std::vector<RunHeader::File>& files) {
+  OrderedJson out = OrderedJson::array();
   for (const auto& file : files) out.push_back({{"name", file.name}, {"sha256", file.sha256}});
   return out;
 }
@@ -60,10 +58,6 @@ std::vector<RunHeader::File> files_of(const RunNode& node) {
   for (const RunNode& entry : node.elements())
     out.push_back({entry.at("name").text(), entry.at("sha256").sha256()});
   return out;
-}
-
-std::string dumped(const OrderedRunJson& json, int indent = -1) {
-  return json.dump(indent, ' ', false, OrderedRunJson::error_handler_t::replace);
 }
 
 void read_estimate(const RunNode& estimate, RunItem& item) {
@@ -92,14 +86,14 @@ void read_estimate(const RunNode& estimate, RunItem& item) {
 }  // namespace
 
 std::string to_json(const RunHeader& h) {
-  OrderedRunJson models = OrderedRunJson::array();
+  OrderedJson models = OrderedJson::array();
   for (const auto& m : h.models)
     models.push_back({{"name", m.name},
                       {"sha256", m.sha256},
                       {"n_layers", m.n_layers},
                       {"d_model", m.d_model},
                       {"d_vocab", m.d_vocab}});
-  const OrderedRunJson out = {
+  const OrderedJson out = {
       {"schema", h.schema},
       {"deeptail", h.version},
       {"suite", {{"name", h.suite_name}, {"sha256", h.suite_sha256}, {"text", h.suite_text}}},
@@ -110,7 +104,7 @@ std::string to_json(const RunHeader& h) {
       {"items", h.items},
       {"device", h.device},
       {"created", h.created}};
-  return dumped(out, 1) + "\n";
+  return json_text(out, 1) + "\n";
 }
 
 RunHeader parse_run_header(std::string_view text, std::string_view where) {
@@ -142,18 +136,18 @@ RunHeader parse_run_header(std::string_view text, std::string_view where) {
 }
 
 std::string data_line(const RunItem& item, std::string_view estimate) {
-  const OrderedRunJson out = {{"item", item.id},
-                              {"model", item.model},
-                              {"dist", item.dist},
-                              {"target", item.target},
-                              {"target_text", item.target_text},
-                              {"method", item.method},
-                              {"variant", item.variant},
-                              {"replica", item.replica},
-                              {"seconds", item.seconds},
-                              {"calibration_seed", item.calibration_seed},
-                              {"truth", {{"count", item.truth_count}, {"samples", item.truth_samples}}}};
-  std::string line = dumped(out);
+  const OrderedJson out = {{"item", item.id},
+                           {"model", item.model},
+                           {"dist", item.dist},
+                           {"target", item.target},
+                           {"target_text", item.target_text},
+                           {"method", item.method},
+                           {"variant", item.variant},
+                           {"replica", item.replica},
+                           {"seconds", item.seconds},
+                           {"calibration_seed", item.calibration_seed},
+                           {"truth", {{"count", item.truth_count}, {"samples", item.truth_samples}}}};
+  std::string line = json_text(out);
   line.pop_back();
   return fmt::format("{},\"estimate\":{}}}", line, estimate);
 }

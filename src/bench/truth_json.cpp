@@ -36,7 +36,7 @@ std::uint64_t whole_number(const Json& value, std::string_view what, std::string
                            std::uint64_t least, std::uint64_t most) {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least || value.get<std::uint64_t>() > most)
     throw InputError("{}: {}: expected a whole number from {} to {}, found {}", where, what, least, most,
-                     printable(value.dump(-1, ' ', true, Json::error_handler_t::replace)));
+                     printable(json_text(value, true)));
   return value.get<std::uint64_t>();
 }
 
@@ -119,20 +119,20 @@ Truth read_truth(const std::string& path) {
 }
 
 std::string to_json(const Truth& truth) {
-  nlohmann::ordered_json out = {{"format", kFormat},
-                                {"model", truth.model},
-                                {"dist", truth.dist},
-                                {"model_sha256", truth.model_sha256},
-                                {"dist_sha256", truth.dist_sha256}};
+  OrderedJson out = {{"format", kFormat},
+                     {"model", truth.model},
+                     {"dist", truth.dist},
+                     {"model_sha256", truth.model_sha256},
+                     {"dist_sha256", truth.dist_sha256}};
   if (const auto* source = common(truth.ranges, &TruthRange::source)) out["source"] = *source;
   if (const auto* seed = common(truth.ranges, &TruthRange::seed)) out["seed"] = *seed;
   out["samples"] = truth.samples();
-  out["ranges"] = nlohmann::ordered_json::array();
+  out["ranges"] = OrderedJson::array();
   for (const TruthRange& r : truth.ranges)
     out["ranges"].push_back({{"source", r.source}, {"seed", r.seed}, {"first", r.first}, {"count", r.count}});
-  out["counts"] = nlohmann::ordered_json::object();
+  out["counts"] = OrderedJson::object();
   for (const auto& [token, count] : truth.counts) out["counts"][std::to_string(token)] = count;
-  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 }  // namespace deeptail

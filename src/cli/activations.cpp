@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/parse.h"
+#include "core/write_file.h"
 
 namespace deeptail::cli {
 
@@ -16,6 +17,9 @@ struct CaptureOptions {
 
 void run_capture(const CaptureOptions& o) {
   const CaptureConfig config{.count = parse_count(o.count, "--count"), .seed = o.seed};
+  config.validate();
+  check_writable(o.out);
+  if (!o.unembed_out.empty()) check_writable(o.unembed_out);
   const Subject subject = load_subject(o.model, o.dist);
   ThreadPool pool;
   catch_interrupts();

@@ -1,6 +1,7 @@
 // What the activation-space methods are about: a way to the vocabulary and a cloud of activations.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,8 @@ struct CloudOptions {
   std::string activations, unembed;  // both of these
   std::uint64_t count = 1 << 16, seed = 1;
   bool quiet = false;
+  // Told the size of the cloud before it is made; throws when that is too much.
+  std::function<void(std::size_t n, std::size_t d_model)> check_size = {};
 };
 // Captures activations, with a progress bar, or reads the user's files. Throws InputError when they do not
 // fit together or not exactly one of the two sources is named.

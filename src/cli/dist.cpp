@@ -14,6 +14,8 @@ namespace deeptail::cli {
 
 namespace {
 
+constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 62;
+
 struct DistOptions {
   std::string name, count = "10";
   std::uint64_t seed = 1, first = 0;
@@ -108,6 +110,9 @@ void show(const DistOptions& options) {
 void print_samples(const DistOptions& options) {
   const Distribution dist = load_distribution(options.name);
   const std::uint64_t count = parse_count(options.count, "--count");
+  if (options.first > kMostSamples - count)
+    throw InputError("--first {}: expected the {} samples from it on to lie below number 2^62", options.first,
+                     count);
   std::vector<TokenId> tokens(dist.length());
   for (std::uint64_t i = 0; i < count; ++i) {
     sample(dist, options.seed, options.first + i, tokens);

@@ -1,12 +1,15 @@
 // deeptail estimate
+#include <algorithm>
 #include <cmath>
 
 #include "cli/cloud_subject.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/target.h"
 #include "core/json.h"
+#include "core/memory.h"
 #include "core/progress.h"
 #include "deeptail/methods.h"
 #include "estimators/load_subject.h"
@@ -15,16 +18,15 @@ namespace deeptail::cli {
 
 namespace {
 
-// Flags of `deeptail estimate`; 0 and "" leave a setting to the method.
+// Flags of `deeptail estimate`; what is not given is left to the method.
 struct EstimateOptions {
   std::string model, dist, target, method = "tokensplit", budget, device = "cpu";
-  std::string activations, unembed, calibration = "2^16";
-  std::string prior = "student_t", kernel = "mala", start = "calibration";
-  std::string normaliser = "harmonic", burn_in;
+  std::string activations, unembed, calibration, prior, kernel, start, normaliser, burn_in;
   std::uint64_t seed = 1;
+  std::size_t threads = 0;
   std::optional<std::uint64_t> calibration_seed;
-  std::size_t replicas = 0, particles = 0, moves = 0, first_draw = 0, threads = 0, chains = 0;
-  double rel_error = 0.0, survive_fraction = 0.0, forgotten = 0.0, taper = 0.0, temperature = 0.0;
+  std::optional<std::size_t> replicas, particles, moves, first_draw, chains;
+  std::optional<double> rel_error, survive_fraction, forgotten, taper, temperature;
   bool json = false, quiet = false;
 };
 
@@ -72,33 +74,42 @@ void check_has_model(const EstimateOptions& o) {
   if (o.model.empty() || o.dist.empty()) throw InputError("method {}: expected --model and --dist", o.method);
 }
 
+std::string flag_of(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return "--" + key;
+}
+
 // The flags that were given.
 std::vector<Setting> settings_of(const EstimateOptions& o) {
   std::vector<Setting> settings;
-  const auto add = [&](const char* key, std::string value) {
-    std::string flag = fmt::format("--{}", key);
-    std::replace(flag.begin(), flag.end(), '_', '-');
-    if (!value.empty()) settings.push_back({key, std::move(value), flag});
+  const auto text = [&](const char* key, const std::string& value) {
+    if (!value.empty()) settings.push_back({key, value, flag_of(key)});
   };
-  const auto number = [](auto value) { return value > 0 ? fmt::format("{}", value) : ""; };
-  add("budget", o.budget);
-  add("replicas", number(o.replicas));
-  add("rel_error", o.rel_error != 0.0 ? fmt::format("{}", o.rel_error) : "");
-  add("particles", number(o.particles));
-  add("moves", number(o.moves));
-  add("first_draw", number(o.first_draw));
-  add("survive_fraction", number(o.survive_fraction));
-  add("forgotten", number(o.forgotten));
-  add("taper", number(o.taper));
-  add("temperature", number(o.temperature));
-  add("normaliser", o.normaliser);
-  add("chains", number(o.chains));
-  add("burn_in", o.burn_in);
-  add("calibration", o.calibration);
-  add("prior", o.prior);
-  add("kernel", o.kernel);
-  add("start", o.start);
+  const auto number = [&](const char* key, const auto& value) {
+    if (value) settings.push_back({key, fmt::format("{}", *value), flag_of(key)});
+  };
+  text("budget", o.budget);
+  number("replicas", o.replicas);
+  number("rel_error", o.rel_error);
+  number("particles", o.particles);
+  number("moves", o.moves);
+  number("first_draw", o.first_draw);
+  number("survive_fraction", o.survive_fraction);
+  number("forgotten", o.forgotten);
+  number("taper", o.taper);
+  number("temperature", o.temperature);
+  text("normaliser", o.normaliser);
+  number("chains", o.chains);
+  text("burn_in", o.burn_in);
+  text("calibration", o.calibration);
+  text("prior", o.prior);
+  text("kernel", o.kernel);
+  text("start", o.start);
   return settings;
+}
+
+bool has(const std::vector<std::string>& keys, const std::string& key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
 // The method with those of the flags that are its own.
@@ -106,9 +117,33 @@ Method method_of(const EstimateOptions& o, const std::string& name) {
   const std::vector<std::string> known = make_method(name, {}).settings;
   std::vector<Setting> settings = settings_of(o);
   std::erase_if(settings, [&](const Setting& s) {
-    return std::find(known.begin(), known.end(), s.key) == known.end();
+    // What fits one method's budget may not fit another's.
+    const bool shared = s.key == "budget" || s.key == "replicas";
+    return !has(known, s.key) || (shared && name != o.method);
   });
   return make_method(name, settings);
+}
+
+// A flag that makes no sense is told whatever the method and before any work.
+void check_flags(const EstimateOptions& o) {
+  const std::pair<const char*, std::optional<std::size_t>> counts[] = {{"--replicas", o.replicas},
+                                                                       {"--particles", o.particles},
+                                                                       {"--moves", o.moves},
+                                                                       {"--first-draw", o.first_draw},
+                                                                       {"--chains", o.chains}};
+  for (const auto& [flag, value] : counts)
+    if (value == 0u) throw InputError("{} 0: expected at least 1; leave it out for the default", flag);
+  if (o.rel_error && !(*o.rel_error > 0.0))
+    throw InputError("--rel-error {}: expected a positive number, such as 0.1", *o.rel_error);
+  if (!o.budget.empty()) parse_count(o.budget, "--budget");
+  method_of(o, o.method);
+  for (const char* name : {"tokensplit", "ga-amls", "itgis", "mhis"}) method_of(o, name);
+}
+
+void warn_of_unused_flags(const EstimateOptions& o, const Method& method, Estimate& estimate) {
+  for (const Setting& s : settings_of(o))
+    if (!has(method.settings, s.key))
+      estimate.warnings.push_back(fmt::format("{} has no effect on {}", s.where, o.method));
 }
 
 EstimateOutcome run_on_model(const Method& method, const EstimateOptions& o, ThreadPool& pool) {
@@ -129,14 +164,19 @@ EstimateOutcome run_on_model(const Method& method, const EstimateOptions& o, Thr
 }
 
 EstimateOutcome run_on_cloud(const Method& method, const EstimateOptions& o, ThreadPool& pool) {
-  method_of(o, "ga-amls");  // so that a wrong flag is told before the work
+  const auto check_size = [&](std::size_t n, std::size_t d) {
+    check_memory(fmt::format("--calibration {}{}", n, method.bytes ? " and --particles" : ""),
+                 2.0 * capture_bytes(n, d) + (method.bytes ? method.bytes(n, d) : 0.0),
+                 "take fewer activations or particles");
+  };
   CloudSubject subject = load_cloud({.model = o.model,
                                      .dist = o.dist,
                                      .activations = o.activations,
                                      .unembed = o.unembed,
                                      .count = method.calibration,
                                      .seed = o.calibration_seed.value_or(o.seed),
-                                     .quiet = o.quiet || o.json},
+                                     .quiet = o.quiet || o.json,
+                                     .check_size = check_size},
                                     pool);
   const Target target = parse_target(o.target, subject.head, subject.tokenizer);
   const ProgressStyle style = progress_style(stderr, o.quiet || o.json);
@@ -158,11 +198,13 @@ EstimateOutcome run_on_cloud(const Method& method, const EstimateOptions& o, Thr
 void run(const EstimateOptions& o) {
   if (o.device == "cuda") throw InputError("--device cuda: this build has no CUDA backend; use --device cpu");
   if (o.device != "cpu") throw InputError("--device {}: expected cpu or cuda", printable(o.device));
+  check_flags(o);
   ThreadPool pool(o.threads);
   catch_interrupts();
   const Method method = method_of(o, o.method);
   auto [estimate, tokenizer] =
       method.calibration > 0 ? run_on_cloud(method, o, pool) : run_on_model(method, o, pool);
+  warn_of_unused_flags(o, method, estimate);
   decode_tokens(estimate, tokenizer);
   if (o.json)
     fmt::print("{}\n", to_json(estimate));
@@ -203,21 +245,20 @@ void add_estimate(CLI::App& app) {
   sub->add_option("--forgotten", o->forgotten,
                   "tokensplit: moves go on until this correlation with the start of the level");
   sub->add_option("--temperature", o->temperature,
-                  "itgis, mhis: lower follows the gradient more; default: the shipped table's, or 1")
-      ->check(CLI::PositiveNumber);
-  sub->add_option("--normaliser", o->normaliser, "mhis: harmonic or bridge")->capture_default_str();
+                  "itgis, mhis: lower follows the gradient more; default: the shipped table's, or 1");
+  sub->add_option("--normaliser", o->normaliser, "mhis: harmonic or bridge (default harmonic)");
   sub->add_option("--chains", o->chains, "mhis: chains");
   sub->add_option("--burn-in", o->burn_in, "mhis: steps of every chain before its samples count");
-  sub->add_option("--calibration", o->calibration, "Activations captured for qld, gld, ga-amls")
-      ->capture_default_str();
+  sub->add_option("--calibration", o->calibration,
+                  "Activations captured for qld, gld, ga-amls (default 2^16)");
   sub->add_option("--calibration-seed", o->calibration_seed,
                   "Seed of these activations; --seed where not given");
-  sub->add_option("--prior", o->prior, "ga-amls: student_t, student_t_matched, gaussian or conditioned")
-      ->capture_default_str();
-  sub->add_option("--kernel", o->kernel, "ga-amls: mala, rwmh, mapla or pcn")->capture_default_str();
-  sub->add_option("--start", o->start,
-                  "ga-amls: particles start at calibration activations or at draws from the prior")
-      ->capture_default_str();
+  sub->add_option("--prior", o->prior,
+                  "ga-amls: student_t, student_t_matched, gaussian or conditioned (default student_t)");
+  sub->add_option("--kernel", o->kernel, "ga-amls: mala, rwmh, mapla or pcn (default mala)");
+  sub->add_option(
+      "--start", o->start,
+      "ga-amls: particles start at calibration activations or at draws from the prior (default calibration)");
   sub->add_option("--seed", o->seed, "Seed")->capture_default_str();
   sub->add_option("--taper", o->taper, "tokensplit: particles at the first level over those at the last");
   sub->add_option("--threads", o->threads, "Threads; 0: one per core")->capture_default_str();

@@ -111,6 +111,7 @@ struct LossReport {
 };
 
 LossReport evaluate(const LossOptions& options) {
+  options.bootstrap.validate();
   const Pairs pairs = read_pairs(options.file);
   const auto [smallest, largest] = std::minmax_element(pairs.truth.begin(), pairs.truth.end());
   const Setting setting = choose_setting(options, pairs);

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/parse.h"
 #include "deeptail/core.h"
 
 namespace {
@@ -17,6 +18,15 @@ void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
   if (std::find(names.begin(), names.end(), argv[1]) == names.end())
     throw deeptail::InputError("unknown command \"{}\"; expected one of {}", argv[1], fmt::join(names, ", "));
+}
+
+// CLI11 would only say that it could not convert, and take nan for a number.
+void check_numbers(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands(nullptr)) check_numbers(*command);
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_type_name() == "UINT") option->check(deeptail::cli::whole_number_mistake);
+    if (option->get_type_name() == "FLOAT") option->check(deeptail::cli::number_mistake);
+  }
 }
 
 int run(int argc, char** argv) {
@@ -34,6 +44,8 @@ int run(int argc, char** argv) {
   deeptail::cli::add_loss(app);
   deeptail::cli::add_spb(app);
   deeptail::cli::add_selftest(app);
+
+  check_numbers(app);
 
   refuse_unknown_command(app, argc, argv);
   try {

@@ -90,7 +90,7 @@ void print_logits(const std::string& name, const std::string& ids, bool json) {
   const std::size_t said = best_of(c.d_vocab, all.data()).index;
   if (json) {
     const Json out = {{"logits", std::vector<float>(all.begin(), all.end())}, {"argmax", said}};
-    fmt::print("{}\n", out.dump());
+    fmt::print("{}\n", json_text(out));
     return;
   }
   const auto tokenizer = tokenizer_of(c, folder);

@@ -17,6 +17,6 @@ OrderedJson json_number(std::optional<double> value) {
 
 std::string short_number(double value) { return fmt::format("{:.6g}", value); }
 
-void print_json(const OrderedJson& document) { fmt::print("{}\n", document.dump()); }
+void print_json(const OrderedJson& document) { fmt::print("{}\n", json_text(document)); }
 
 }  // namespace deeptail::cli

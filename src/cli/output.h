@@ -1,15 +1,13 @@
 // How commands speak: JSON on request, short numbers for people.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace deeptail::cli {
+#include "core/json.h"
 
-// Keeps the order in which fields were added.
-using OrderedJson = nlohmann::ordered_json;
+namespace deeptail::cli {
 
 // Every digit of the double; infinity becomes the string "inf", because JSON has no number for it.
 OrderedJson json_number(double value);

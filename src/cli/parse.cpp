@@ -1,6 +1,8 @@
 #include "cli/parse.h"
 
 #include <charconv>
+#include <cmath>
+#include <optional>
 
 #include "core/json.h"
 
@@ -22,6 +24,20 @@ std::vector<TokenId> parse_ids(std::string_view text, std::string_view flag) {
     at = end + 1;
   }
   return ids;
+}
+
+std::string whole_number_mistake(const std::string& text) {
+  std::uint64_t n = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error == std::errc() && stop == text.data() + text.size()) return "";
+  return fmt::format("expected a whole number from 0 to 2^64 - 1, found \"{}\"", printable(text));
+}
+
+std::string number_mistake(const std::string& text) {
+  double value = 0.0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && stop == text.data() + text.size() && std::isfinite(value)) return "";
+  return fmt::format("expected a finite number, found \"{}\"", printable(text));
 }
 
 }  // namespace deeptail::cli

@@ -1,5 +1,6 @@
 // deeptail truth: count what a model says; merge, show, compare and import counts.
 #include <chrono>
+#include <limits>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -15,10 +16,12 @@ namespace deeptail::cli {
 
 namespace {
 
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
 struct CountOptions {
   std::string model, dist, samples, out, device = "cpu";
   std::uint64_t seed = 1, first = 0;
-  double seconds = 0.0, near_tie = kNearTie;
+  double seconds = kNoLimit, near_tie = kNearTie;
   bool quiet = false;
 };
 
@@ -46,6 +49,7 @@ void report(const ProgressState& state, CountOutcome outcome, const std::string&
 
 void run_count(const CountOptions& o) {
   const std::uint64_t samples = parse_count(o.samples, "--samples");
+  if (!(o.seconds > 0.0)) throw InputError("--seconds {}: expected a positive number", o.seconds);
   const Subject subject = load_subject(o.model, o.dist);
   const Provenance& p = subject.provenance;
   const bool on_cuda = o.device == "cuda";
@@ -72,7 +76,7 @@ void run_count(const CountOptions& o) {
   const auto keep_going = [&](std::uint64_t done) {
     meter->update(done);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-    return !interrupted() && !(o.seconds > 0.0 && spent.count() >= o.seconds);
+    return !interrupted() && spent.count() < o.seconds;
   };
   const CountOutcome outcome = count_truth(subject.model.config().d_vocab, count, request,
                                            {.started = started, .keep_going = keep_going});

@@ -6,24 +6,29 @@ namespace deeptail {
 
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr std::size_t kMaxDepth = 64;
 
-// Looks at the text without building anything: depth and syntax. (The library's own callback, which could
-// watch the depth while it builds, takes quadratic time on many objects.)
-class SyntaxCheck : public nlohmann::json_sax<Json> {
+// Builds the document while it is read. (The library's own builder with a callback, which could watch the
+// depth, takes quadratic time on many objects.)
+class Builder : public JsonWalk {
  public:
-  SyntaxCheck(std::string_view where, std::size_t size) : where_(where), size_(size) {}
+  Builder(std::string_view where, std::size_t size) : where_(where), size_(size) {}
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(std::int64_t) override { return true; }
-  bool number_unsigned(std::uint64_t) override { return true; }
-  bool number_float(double, const std::string&) override { return true; }
-  bool string(std::string&) override { return true; }
-  bool binary(Json::binary_t&) override { return true; }
-  bool key(std::string&) override { return true; }
-  bool start_object(std::size_t) override { return open(); }
-  bool start_array(std::size_t) override { return open(); }
+  Json result() && { return std::move(root_); }
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(std::int64_t value) override { return put(value); }
+  bool number_unsigned(std::uint64_t value) override { return put(value); }
+  bool number_float(double value, const std::string&) override { return put(value); }
+  bool string(std::string& value) override { return put(std::move(value)); }
+  bool binary(Json::binary_t&) override { return true; }  // text holds none
+  bool key(std::string& name) override {
+    slot_ = &open_.back()->get_ref<Json::object_t&>()[std::move(name)];
+    return true;
+  }
+  bool start_object(std::size_t) override { return open(Json::value_t::object); }
+  bool start_array(std::size_t) override { return open(Json::value_t::array); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool parse_error(std::size_t position, const std::string&, const Json::exception& error) override {
@@ -33,26 +38,57 @@ class SyntaxCheck : public nlohmann::json_sax<Json> {
   }
 
  private:
-  bool open() {
-    if (++depth_ > kMaxDepth) throw InputError("{}: JSON nested deeper than {} levels", where_, kMaxDepth);
+  // Where the next value goes; a container stays in place while it is open, since its parent does not grow
+  // then.
+  Json& place() {
+    if (open_.empty()) return root_;
+    if (open_.back()->is_object()) return *slot_;
+    return open_.back()->get_ref<Json::array_t&>().emplace_back();
+  }
+  bool put(Json value) {
+    place() = std::move(value);
+    return true;
+  }
+  bool open(Json::value_t kind) {
+    if (open_.size() >= kMaxDepth)
+      throw InputError("{}: JSON nested deeper than {} levels", where_, kMaxDepth);
+    Json& container = place();
+    container = Json(kind);
+    open_.push_back(&container);
     return true;
   }
   bool close() {
-    --depth_;
+    open_.pop_back();
     return true;
   }
 
   std::string_view where_;
   std::size_t size_;
-  int depth_ = 0;
+  Json root_;
+  std::vector<Json*> open_;
+  Json* slot_ = nullptr;  // of the last key
 };
 
 }  // namespace
 
+// The library's text parser by its inner name: Json::sax_parse would also compile readers of CBOR,
+// MessagePack and the like.
+void walk_json(std::string_view text, JsonWalk& walk) {
+  auto input = nlohmann::detail::input_adapter(text.begin(), text.end());
+  nlohmann::detail::parser<Json, decltype(input)>(std::move(input)).sax_parse(&walk);
+}
+
 Json parse_json(std::string_view text, std::string_view where) {
-  SyntaxCheck check(where, text.size());
-  Json::sax_parse(text.begin(), text.end(), &check);
-  return Json::parse(text.begin(), text.end());
+  Builder builder(where, text.size());
+  walk_json(text, builder);
+  return std::move(builder).result();
+}
+
+std::string json_text(const Json& document, bool ascii) {
+  return document.dump(-1, ' ', ascii, Json::error_handler_t::replace);
+}
+std::string json_text(const OrderedJson& document, int indent) {
+  return document.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 std::string printable(std::string_view text, std::size_t max_length) {

@@ -9,8 +9,13 @@ double chi_squared_tail(double x, double degrees);
 // The x with Pr[X > x] = p.
 double chi_squared_upper_quantile(double p, double degrees);
 
-// The x with Pr[X <= x] = p for the standard normal and for Student's t.
+// The same of the standard normal and of Student's t, and the x with Pr[X <= x] = p.
+double normal_tail(double x);
+double normal_upper_quantile(double p);
 double normal_quantile(double p);
+double student_t_density(double x, double degrees);
+double student_t_tail(double x, double degrees);
+double student_t_upper_quantile(double p, double degrees);
 double student_t_quantile(double p, double degrees);
 
 // The x with Pr[X <= x] = p, X from Beta(a, b), and the x with Pr[X > x] = p.

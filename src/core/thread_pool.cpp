@@ -2,6 +2,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "deeptail/core.h"
@@ -45,23 +46,33 @@ struct ThreadPool::State {
       if (--running == 0) done.notify_one();
     }
   }
+
+  void join() {
+    {
+      const std::lock_guard lock(mutex);
+      stop = true;
+    }
+    wake.notify_all();
+    for (auto& worker : workers) worker.join();
+  }
 };
 
 ThreadPool::ThreadPool(std::size_t n_threads) : state_(std::make_unique<State>()) {
+  if (n_threads > kMostThreads)
+    throw InputError("{} threads: expected at most {}; 0 takes one per core", n_threads, kMostThreads);
   if (n_threads == 0) n_threads = std::max(1u, std::thread::hardware_concurrency());
   // The calling thread is worker 0.
-  for (std::size_t worker = 1; worker < n_threads; ++worker)
-    state_->workers.emplace_back([this, worker] { state_->work(worker); });
+  try {
+    for (std::size_t worker = 1; worker < n_threads; ++worker)
+      state_->workers.emplace_back([this, worker] { state_->work(worker); });
+  } catch (const std::system_error& e) {
+    state_->join();
+    throw InputError("{} threads: the system gave only {} ({}); ask for fewer", n_threads,
+                     state_->workers.size() + 1, e.code().message());
+  }
 }
 
-ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->stop = true;
-  }
-  state_->wake.notify_all();
-  for (auto& worker : state_->workers) worker.join();
-}
+ThreadPool::~ThreadPool() { state_->join(); }
 
 std::size_t ThreadPool::size() const { return state_->workers.size() + 1; }
 

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "deeptail/core.h"
 
@@ -48,6 +49,14 @@ void write_file(const std::string& path, std::initializer_list<std::string_view>
   if (good) return;
   ::unlink(temporary.c_str());
   throw InputError("{}: cannot write: {}", path, std::strerror(reason));
+}
+
+void check_writable(const std::string& path) {
+  if (std::filesystem::is_directory(path))
+    throw InputError("{}: cannot write: it is a folder, expected the name of a file", path);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
+    throw InputError("{}: cannot create: {}", path, std::strerror(errno));
 }
 
 void write_file(const std::string& path, std::string_view text) { write_file(path, {text}); }

@@ -15,4 +15,7 @@ void write_file(const std::string& path, std::string_view text);
 // first.
 void write_file(const std::string& path, std::initializer_list<std::string_view> pieces);
 
+// Throws InputError unless a file could be written there: for before long work.
+void check_writable(const std::string& path);
+
 }  // namespace deeptail

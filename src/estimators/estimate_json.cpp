@@ -1,14 +1,12 @@
 // An Estimate as one line of JSON.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "deeptail/estimators.h"
 
 namespace deeptail {
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 // JSON has no infinity: it becomes a string.
 OrderedJson number(double value) {
@@ -103,7 +101,7 @@ std::string to_json(const Estimate& e) {
                              {"version", kVersion},
                              {"device", e.provenance.device}}}};
   // Decoded tokens need not be valid UTF-8 on their own.
-  return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  return json_text(out);
 }
 
 }  // namespace deeptail

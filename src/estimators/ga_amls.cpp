@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/memory.h"
 #include "estimators/cloud.h"
 #include "estimators/head_score.h"
 #include "splitting/continuous_particles.h"
@@ -162,12 +163,22 @@ std::optional<KernelKind> kernel_of(std::string_view name) {
 }
 
 void GaAmlsConfig::validate() const {
-  if (replicas == 0) throw InputError("replicas 0: expected at least one run");
-  if (n_particles >= std::size_t{1} << 24)
-    throw InputError("particles {}: expected fewer than 2^24", n_particles);
+  if (replicas == 0 || replicas > kMostReplicas)
+    throw InputError("{} replicas: expected 1 to {}", replicas, kMostReplicas);
+  if (nu < 1) throw InputError("{} degrees of freedom: expected at least 1", nu);
+  if (!(relative_ridge >= 0.0) || !std::isfinite(relative_ridge))
+    throw InputError("ridge {}: expected a number from 0", relative_ridge);
   kernel.validate();
   SplittingConfig{.n_particles = n_particles, .survive_fraction = survive_fraction, .max_levels = max_levels}
       .validate();
+}
+
+double ga_amls_bytes(const GaAmlsConfig& config, std::size_t n, std::size_t d_model) {
+  // Of a particle: its place now, before the level and before resampling, its gradient, its bookkeeping.
+  const double row = sizeof(float) * static_cast<double>(d_model), bookkeeping = 64.0;
+  const double clouds = config.prior == GaPrior::kConditioned ? 2.0 : 1.0;
+  return clouds * static_cast<double>(n) * row +
+         static_cast<double>(config.n_particles) * (4.0 * row + bookkeeping);
 }
 
 Estimate ga_amls(const Head& head, const Activations& activations, const Target& target,
@@ -176,6 +187,8 @@ Estimate ga_amls(const Head& head, const Activations& activations, const Target&
   const auto start = std::chrono::steady_clock::now();
   check_activations(activations, head.d_model(), "activations");
   const std::size_t d = head.d_model();
+  check_memory(fmt::format("ga-amls with {} particles on {} activations", config.n_particles, activations.n),
+               ga_amls_bytes(config, activations.n, d), "take fewer particles or activations");
   Estimate e{
       .method = "ga-amls", .target = target.ids(), .guarantee = Guarantee::kModelBased, .seed = config.seed};
   const Fit fit = fit_prior(activations, config, pool);

@@ -7,7 +7,8 @@
 namespace deeptail {
 
 void McConfig::validate() const {
-  if (budget == 0) throw InputError("budget 0: expected at least one forward pass");
+  if (budget == 0 || budget > std::uint64_t{1} << 62)
+    throw InputError("budget {}: expected at least one forward pass, at most 2^62", budget);
 }
 
 Estimate mc(const Transformer& model, const Distribution& dist, const Target& target, const McConfig& config,

@@ -68,9 +68,10 @@ class SettingReader {
 };
 
 std::uint64_t calibration_of(SettingReader& s) {
-  std::uint64_t calibration = CaptureConfig{}.count;
-  s.count("calibration", calibration);
-  return calibration;
+  CaptureConfig config;
+  s.count("calibration", config.count);
+  config.validate();
+  return config.count;
 }
 
 Method make_tokensplit(SettingReader& s) {
@@ -192,12 +193,14 @@ Method make_ga_amls(SettingReader& s) {
   config.validate();
   return {.calibration = calibration,
           .replicas = config.replicas,
-          .run = [config](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
-                          const MethodHooks& hooks) {
-            GaAmlsConfig c = config;
-            c.seed = seed;
-            return ga_amls(*in.head, *in.activations, target, c, pool, hooks.after_level);
-          }};
+          .bytes = [config](std::size_t n, std::size_t d) { return ga_amls_bytes(config, n, d); },
+          .run =
+              [config](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                       const MethodHooks& hooks) {
+                GaAmlsConfig c = config;
+                c.seed = seed;
+                return ga_amls(*in.head, *in.activations, target, c, pool, hooks.after_level);
+              }};
 }
 
 Method make_qld(SettingReader& s) {

@@ -107,7 +107,8 @@ void fill_probability(Estimate& e, const Counts& counts, std::size_t n) {
 void QldConfig::validate() const {
   if (!(relative_ridge >= 0.0) || !std::isfinite(relative_ridge))
     throw InputError("ridge {}: expected a number from 0", relative_ridge);
-  if (n_blocks < 2) throw InputError("{} blocks: a jackknife needs at least 2", n_blocks);
+  if (n_blocks < 2 || n_blocks > 4096)
+    throw InputError("{} blocks: a jackknife needs at least 2 and takes at most 4096", n_blocks);
 }
 
 Estimate qld(const Head& head, const Activations& activations, const Target& target, const QldConfig& config,

@@ -20,9 +20,7 @@ const Json& member(const Json& json, const char* key, std::string_view where) {
   return *found;
 }
 
-std::string found_text(const Json& json) {
-  return printable(json.dump(-1, ' ', true, Json::error_handler_t::replace));
-}
+std::string found_text(const Json& json) { return printable(json_text(json, true)); }
 
 std::string text_member(const Json& json, const char* key, std::string_view where) {
   const Json& value = member(json, key, where);

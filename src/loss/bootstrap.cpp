@@ -44,13 +44,19 @@ double quantile(const std::vector<double>& sorted, double level) {
 
 }  // namespace
 
+void BootstrapConfig::validate() const {
+  constexpr std::size_t kMost = 100'000'000;
+  if (resamples == 0 || resamples > kMost)
+    throw InputError("{} resamples: a bootstrap needs at least one and takes at most {}", resamples, kMost);
+}
+
 PairedBootstrap paired_bootstrap(std::span<const double> loss_a, std::span<const double> loss_b,
                                  const BootstrapConfig& config, ThreadPool& pool) {
+  config.validate();
   const std::size_t n = loss_a.size();
   if (n == 0 || n != loss_b.size() || n > 0xffffffffu)
     throw InputError("a paired bootstrap needs as many losses of A as of B, found {} and {}", n,
                      loss_b.size());
-  if (config.resamples == 0) throw InputError("a bootstrap needs at least one resample");
   std::vector<double> difference(n);  // [n]
   for (std::size_t i = 0; i < n; ++i) {
     difference[i] = loss_a[i] - loss_b[i];

@@ -16,7 +16,7 @@ std::size_t size_key(const Json& json, const char* key, std::string_view where,
   if (!value.is_number_integer() || value.get<std::int64_t>() < 1 ||
       static_cast<std::uint64_t>(value.get<std::int64_t>()) > limit)
     throw InputError("{}: key \"{}\": expected a whole number from 1 to {}, found {}", where, key, limit,
-                     printable(value.dump(-1, ' ', true, Json::error_handler_t::replace)));
+                     printable(json_text(value, true)));
   return value.get<std::size_t>();
 }
 
@@ -40,8 +40,7 @@ void require_supported(const Json& json, std::string_view where) {
     if (!json.contains(key) || json.at(key).is_null()) continue;
     if (std::find(values.begin(), values.end(), json.at(key)) == values.end())
       throw InputError("{}: key \"{}\": {} is not supported, only {}", where, key,
-                       printable(json.at(key).dump(-1, ' ', true, Json::error_handler_t::replace)),
-                       values[0].dump());
+                       printable(json_text(json.at(key), true)), json_text(values[0]));
   }
 }
 

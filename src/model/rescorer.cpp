@@ -109,6 +109,9 @@ std::span<const TokenId> Rescorer::tokens(std::size_t slot) const {
   return {impl_->slot_tokens(slot), impl_->layout.length()};
 }
 
+std::size_t Rescorer::bytes_per_slot(const ModelConfig& config, std::size_t length) {
+  return SlotLayout(config, length, true).size() * sizeof(float);
+}
 std::size_t Rescorer::bytes() const { return impl_->slots.size() * sizeof(float); }
 
 }  // namespace deeptail

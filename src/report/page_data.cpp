@@ -2,8 +2,8 @@
 // "inf".
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "deeptail/report.h"
 #include "report/score.h"
 #include "report/spb_experiments.h"
@@ -12,7 +12,7 @@ namespace deeptail {
 
 namespace {
 
-using PageJson = nlohmann::ordered_json;
+using PageJson = OrderedJson;
 
 constexpr double kPerLn10 = 0.43429448190325182765;
 
@@ -202,7 +202,7 @@ std::string report_json(const Report& report, const Run& run, const ReportExtras
                   {"experiments", experiments_json()},
                   {"whitening", whitening_json(extras)}};
   add_items(report, run, out);
-  return out.dump(-1, ' ', false, PageJson::error_handler_t::replace);
+  return json_text(out);
 }
 
 }  // namespace deeptail

@@ -35,7 +35,7 @@ struct Entry {
 // Walks through the header before a document is built from it, and refuses what a safetensors header cannot
 // hold: deep nesting, repeated names, long arrays. So the document stays within a small multiple of its text.
 // (A parser callback could do the same, but takes quadratic time in the number of tensors.)
-class HeaderCheck : public nlohmann::json_sax<Json> {
+class HeaderCheck : public JsonWalk {
  public:
   explicit HeaderCheck(std::string_view where) : where_(where) {}
 
@@ -90,9 +90,9 @@ class HeaderCheck : public nlohmann::json_sax<Json> {
 Json parse_header(std::string_view text, std::string_view where) {
   {
     HeaderCheck check(where);
-    Json::sax_parse(text.begin(), text.end(), &check);
+    walk_json(text, check);
   }
-  return Json::parse(text.begin(), text.end());
+  return parse_json(text, where);
 }
 
 // An array of non-negative integers.
@@ -105,7 +105,7 @@ std::vector<std::int64_t> read_numbers(const Json& tensor, const char* field, st
     // Numbers above 2^63 would turn negative; no file is that large.
     if (!number.is_number_unsigned() || number.get<std::uint64_t>() > INT64_MAX)
       throw InputError("{}: \"{}\" holds {}, expected an integer of at least 0", where, field,
-                       printable(number.dump(-1, ' ', true, Json::error_handler_t::replace), 30));
+                       printable(json_text(number, true), 30));
     numbers.push_back(number.get<std::int64_t>());
   }
   return numbers;

@@ -18,7 +18,7 @@ void write_safetensors(const std::string& path, std::span<const NamedValues> ten
         {"dtype", "F32"}, {"shape", t.shape}, {"data_offsets", {size, size + t.values.size_bytes()}}};
     size += t.values.size_bytes();
   }
-  std::string text = header.dump();
+  std::string text = json_text(header);
   text.append((8 - text.size() % 8) % 8, ' ');  // the data starts aligned
 
   const std::uint64_t length = text.size();

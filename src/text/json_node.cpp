@@ -10,7 +10,7 @@ std::string JsonNode::where() const {
 }
 
 void JsonNode::fail_expected(std::string_view expected) const {
-  const std::string found = printable(value_->dump(-1, ' ', false, Json::error_handler_t::replace), 60);
+  const std::string found = printable(json_text(*value_), 60);
   throw InputError("{}: found {}; expected {}", where(), found, expected);
 }
 

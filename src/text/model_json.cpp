@@ -12,9 +12,7 @@ constexpr std::size_t kIdsPerToken = 16;
 constexpr std::size_t kFreeIds = 1024;
 constexpr std::size_t kMaxAddedToken = 1024;  // bytes
 
-std::string shown(const Json& value) {
-  return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), 60);
-}
+std::string shown(const Json& value) { return printable(json_text(value), 60); }
 
 void refuse_unless_empty(const JsonNode& model, const char* key) {
   if (!model.has(key)) return;

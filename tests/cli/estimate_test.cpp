@@ -13,7 +13,7 @@ class EstimateCommand : public CliTest {
                               const std::string& rest = "--method mc --budget 500") {
     return "estimate --model dt-1l --dist hex --target '" + target + "' " + rest;
   }
-  nlohmann::json target_of(const std::string& target) const { return json(estimate(target)).at("target"); }
+  Json target_of(const std::string& target) const { return json(estimate(target)).at("target"); }
 };
 
 TEST_F(EstimateCommand, McKeepsTheContract) {
@@ -101,7 +101,7 @@ TEST_F(EstimateCommand, TokensplitBudgetAndDevice) {
   // Token 1 is never said after hex strings within reach of so small a budget: exit code 4, with a bound.
   const auto spent = run(estimate("1", "--budget 1000 --replicas 2 --json"));
   EXPECT_EQ(spent.code, 4);
-  EXPECT_EQ(nlohmann::json::parse(spent.out).at("status"), "budget_spent");
+  EXPECT_EQ(parse_json(spent.out, "output").at("status"), "budget_spent");
 }
 
 TEST_F(EstimateCommand, NeverSeenHasAnUpperBound) {

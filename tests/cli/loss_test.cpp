@@ -7,8 +7,6 @@
 namespace deeptail {
 namespace {
 
-using Json = nlohmann::json;
-
 using LossCommand = CliTest;
 
 constexpr const char* kPairs = "truth,estimate\n1e-9,2e-9\n1e-6,5e-7\n1e-3,1e-3\n";
@@ -85,8 +83,8 @@ TEST_F(LossCommand, RefusesBadInputWithOneSentence) {
   refused("loss " + write("bad.csv", "truth,estimate\n0.1,0.2\n0.1,2\n"), "line 3: the estimate");
   refused("loss " + good + " --profile nonsense", "choose one of benchmarking, oversight, stress, audit");
   refused("loss " + good + " --alpha=-1", "alpha must be");
-  refused("loss " + good + " --alpha nan", "alpha must be");
-  refused("loss " + good + " --epsilon inf", "epsilon must be");
+  refused("loss " + good + " --alpha nan", "--alpha: expected a finite number");
+  refused("loss " + good + " --epsilon inf", "--epsilon: expected a finite number");
   refused("loss " + good + " --samples 2^99", "--samples must be");
   refused("loss " + good + " --samples 1000", "line 2: a truth of");
   refused("loss " + good + " --calibrate", "at least 5 pairs");

@@ -17,9 +17,9 @@ class ModelCommand : public CliTest {
 };
 
 TEST_F(ModelCommand, LogitsKeepTheContract) {
-  const auto fixture = nlohmann::json::parse(read(fixture_ + "/fixture.json")).at("sequences").at(1);
+  const auto fixture = parse_json(read(fixture_ + "/fixture.json"), "fixture").at("sequences").at(1);
   std::string ids;
-  for (const auto& id : fixture.at("tokens")) ids += (ids.empty() ? "" : ",") + id.dump();
+  for (const auto& id : fixture.at("tokens")) ids += (ids.empty() ? "" : ",") + json_text(id);
   const auto found = json("model logits --model '" + fixture_ + "' --tokens " + ids);
   EXPECT_EQ(found.at("argmax"), fixture.at("argmax"));
   ASSERT_EQ(found.at("logits").size(), fixture.at("logits").size());

@@ -10,8 +10,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "core/json.h"
 
 namespace deeptail {
 
@@ -53,10 +54,10 @@ class CliTest : public ::testing::Test {
     return outcome;
   }
 
-  nlohmann::json json(const std::string& arguments) const {
+  Json json(const std::string& arguments) const {
     const Outcome outcome = run(arguments + " --json");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return nlohmann::json::parse(outcome.out, nullptr, false);
+    return parse_json(outcome.out, "output of deeptail " + arguments);
   }
 
   // Exit code 2, nothing on stdout, one line on stderr that holds `part`.

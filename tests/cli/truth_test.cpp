@@ -42,7 +42,7 @@ class TruthCommand : public CliTest {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
 
-  nlohmann::json counts_of(const std::string& name) const { return json("truth show '" + path(name) + "'"); }
+  Json counts_of(const std::string& name) const { return json("truth show '" + path(name) + "'"); }
 };
 
 TEST_F(TruthCommand, ShowKeepsTheContract) {

@@ -31,7 +31,7 @@ Tokenizer make_fixed() {
       {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
       {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", merges}}},
   };
-  return Tokenizer::parse(document.dump(), "fixed");
+  return Tokenizer::parse(json_text(document), "fixed");
 }
 
 void use(const Tokenizer& tokenizer, std::string_view text) {

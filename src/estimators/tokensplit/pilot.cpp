@@ -63,7 +63,8 @@ struct PilotParticles : TokenParticles {
     std::vector<TokenId> now(begin.size());
     for (;;) {
       MoveTally round;
-      run_moves(level, k, stats.moves, kRound, settings, seed, stats, round);
+      run_moves(level, k, stats.moves, std::min(kRound, config.max_moves - stats.moves), settings, seed,
+                stats, round);
       adapt(round, all);
       for (std::size_t i = 0; i < size(); ++i)
         std::copy_n(moving_tokens(i).begin(), length(),

@@ -7,15 +7,19 @@ namespace deeptail {
 
 namespace {
 
-constexpr double kPilotShare = 0.2, kFirstDrawShare = 0.15;           // of the budget, at most
-constexpr std::size_t kFewestParticles = 32, kMostParticles = 16384;  // of any level, for memory's sake
-constexpr std::size_t kFewestFirstDraw = 256, kMostFirstDraw = 16384;
-constexpr std::size_t kFewestCutMoves = 4, kMostMoves = 1024;
+constexpr double kPilotShare = 0.2, kFirstDrawShare = 0.15;  // of the budget, at most
+// Of any level, for memory's sake, unless the user asks for more.
+constexpr std::size_t kFewestParticles = 32, kUsualMostParticles = 16384;
+constexpr std::size_t kFewestFirstDraw = 256, kUsualMostFirstDraw = 16384;
+constexpr std::size_t kFewestCutMoves = 4, kUsualMostMoves = 1024;
+constexpr double kMostTaper = 1024.0;
+
+std::size_t most_particles(const TokensplitConfig& c) { return std::max(kUsualMostParticles, c.particles); }
 
 std::size_t first_draw_of(const TokensplitConfig& c) {
   if (c.first_draw > 0) return c.first_draw;
   const double share = kFirstDrawShare * c.budget / static_cast<double>(c.replicas + 1);
-  return std::clamp(static_cast<std::size_t>(share), kFewestFirstDraw, kMostFirstDraw);
+  return std::clamp(static_cast<std::size_t>(share), kFewestFirstDraw, kUsualMostFirstDraw);
 }
 
 // Relative sizes of the population, the last level's being 1. Early levels hold more: moves are cheap there,
@@ -46,6 +50,42 @@ double particles_for(double rel_error, const TokensplitConfig& c, const PilotRes
 
 }  // namespace
 
+void TokensplitConfig::validate() const {
+  if (budget != 0.0 && !(budget >= 1000.0 && std::isfinite(budget)))
+    throw InputError("budget {}: tokensplit needs at least 1000 forward passes", budget);
+  if (replicas < 2 || replicas > kMostReplicas)
+    throw InputError(
+        "{} replicas: expected at least 2, since the interval comes from their spread, and at "
+        "most {}",
+        replicas, kMostReplicas);
+  if (!(rel_error >= 0.0 && std::isfinite(rel_error)))
+    throw InputError("relative error {}: expected a positive number", rel_error);
+  if (!(survive_fraction > 0.0 && survive_fraction < 1.0))
+    throw InputError("survive fraction {}: expected a number between 0 and 1", survive_fraction);
+  if (!(forgotten > 0.0 && forgotten < 1.0))
+    throw InputError("forgotten {}: expected a correlation between 0 and 1", forgotten);
+  if (!(taper >= 1.0 && taper <= kMostTaper))
+    throw InputError("taper {}: expected a number from 1 to {}", taper, kMostTaper);
+  if (particles == 1 || particles > kMostParticles)
+    throw InputError("{} particles: expected 2 to {}", particles, kMostParticles);
+  if (first_draw > kMostFirstDraw)
+    throw InputError("a first draw of {}: expected at most {}", first_draw, kMostFirstDraw);
+  if (moves > kMostMoves) throw InputError("{} moves: expected 1 to {} per level", moves, kMostMoves);
+}
+
+double Sizes::bytes(const ModelConfig& config, const Distribution& dist) const {
+  const double tokens = sizeof(TokenId) * static_cast<double>(dist.length());
+  const double drawn = 2.0 * tokens + sizeof(float) * static_cast<double>(config.d_model) + 64.0;
+  const double moved = static_cast<double>(Rescorer::bytes_per_slot(config, dist.length())) + tokens + 64.0;
+  return static_cast<double>(std::max(first_draw, most())) * drawn + static_cast<double>(most()) * moved;
+}
+
+Sizes asked_sizes(const TokensplitConfig& c) {
+  const double first =
+      std::min(static_cast<double>(most_particles(c)), c.taper * static_cast<double>(c.particles));
+  return {.first_draw = first_draw_of(c), .at_level = {static_cast<std::size_t>(first)}};
+}
+
 double tokensplit_budget(const ModelConfig& config, const Distribution& dist) {
   constexpr double kRescored = 1.9e6, kMost = 4e5;
   const std::vector<std::size_t> free = free_positions(dist);
@@ -61,7 +101,7 @@ PilotConfig pilot_config(const TokensplitConfig& c, double unit) {
           .initial_particles = std::max(first_draw_of(c), n),
           .survive_fraction = c.survive_fraction,
           .forgotten = c.forgotten,
-          .max_moves = c.moves > 0 ? c.moves : kMostMoves,
+          .max_moves = c.moves > 0 ? c.moves : kUsualMostMoves,
           .flops = kPilotShare * c.budget * unit};
 }
 
@@ -70,6 +110,9 @@ Sizes Sizes::doubled() const {
   for (const std::size_t n : at_level) twice.at_level.push_back(2 * n);
   return twice;
 }
+
+std::size_t Sizes::most() const { return *std::max_element(at_level.begin(), at_level.end()); }
+bool Sizes::valid() const { return most() <= kMostParticles && first_draw <= kMostFirstDraw; }
 
 Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
   const std::size_t n_levels = pilot.plan.levels.size(), first_draw = first_draw_of(c);
@@ -85,11 +128,11 @@ Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
     if (left < fewest * per_particle) cut_moves(pilot.plan, left / (fewest * per_particle));
     n = per_particle > 0.0 ? left / per_particle : fewest;
     if (c.rel_error > 0.0) n = std::min(n, particles_for(c.rel_error, c, pilot, unit));
-    n = std::clamp(n, fewest, static_cast<double>(kMostParticles));
+    n = std::clamp(n, fewest, static_cast<double>(kUsualMostParticles));
   }
   Sizes sizes;
   for (const double s : shape)
-    sizes.at_level.push_back(std::min(kMostParticles, static_cast<std::size_t>(std::lround(s * n))));
+    sizes.at_level.push_back(std::min(most_particles(c), static_cast<std::size_t>(std::lround(s * n))));
   sizes.first_draw = std::max(first_draw, sizes.at_level.front());
   sizes.flops = unit * (static_cast<double>(sizes.first_draw) + n * per_particle);
   return sizes;

@@ -13,10 +13,16 @@ struct Sizes {
   std::vector<std::size_t> at_level = {};  // particles that move at each level
   double flops = 0.0;                      // of one replica, about
   Sizes doubled() const;
+  std::size_t most() const;                                                 // at any level
+  bool valid() const;                                                       // within what splitting takes
+  double bytes(const ModelConfig& config, const Distribution& dist) const;  // of one replica
 };
 
 // Sizes that what the pilot left of the budget pays for. When it does not even pay for small populations, the
 // plan's moves are cut, with a warning.
 Sizes sizes_of(const TokensplitConfig& config, PilotResult& pilot, double flops_per_forward);
+
+// At least the populations that the user asks for, before a pilot has run.
+Sizes asked_sizes(const TokensplitConfig& config);
 
 }  // namespace deeptail

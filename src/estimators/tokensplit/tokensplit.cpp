@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/memory.h"
 #include "deeptail/activations.h"
 #include "estimators/input_screen.h"
 #include "estimators/tokensplit/plan.h"
@@ -73,7 +74,7 @@ Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& confi
   std::vector<TriggerPool> triggers(config.replicas);
   // Replicas run side by side, each on its share of the threads: nothing waits between moves.
   ThreadPool outer(std::min(pool.size(), config.replicas));
-  const std::size_t most = *std::max_element(sizes.at_level.begin(), sizes.at_level.end());
+  const std::size_t most = sizes.most();
   const std::size_t inner_threads = std::max<std::size_t>(1, pool.size() / outer.size());
   outer.for_each_block(config.replicas, [&](std::size_t r, std::size_t) {
     ThreadPool inner(inner_threads);
@@ -168,22 +169,24 @@ void fill_from_replicas(Estimate& e, Replicas& all) {
         "particles (--budget) would help");
 }
 
-}  // namespace
+std::string default_or(std::size_t n) { return n == 0 ? "default" : fmt::format("{}", n); }
 
-void TokensplitConfig::validate() const {
-  if (budget != 0.0 && !(budget >= 1000.0))
-    throw InputError("budget {}: tokensplit needs at least 1000 forward passes", budget);
-  if (replicas < 2)
-    throw InputError("{} replicas: expected at least 2, since the interval comes from their spread",
-                     replicas);
-  if (!(rel_error >= 0.0)) throw InputError("relative error {}: expected a positive number", rel_error);
+void check_populations_fit(double bytes, const TokensplitConfig& config) {
+  check_memory(fmt::format("tokensplit ({} particles, first draw {})", default_or(config.particles),
+                           default_or(config.first_draw)),
+               bytes, "take fewer particles, replicas or threads, or a smaller budget");
 }
+
+}  // namespace
 
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
                     const TokensplitConfig& wanted, ThreadPool& pool, const KeepGoing& keep_going) {
   wanted.validate();
   TokensplitConfig config = wanted;
   if (config.budget == 0.0) config.budget = tokensplit_budget(model.config(), dist);
+  const double side_by_side = static_cast<double>(std::min(pool.size(), config.replicas));
+  const auto bytes = [&](const Sizes& sizes) { return side_by_side * sizes.bytes(model.config(), dist); };
+  check_populations_fit(bytes(asked_sizes(config)), config);
   const auto start = std::chrono::steady_clock::now();
   const double unit = forward_flops(model.config(), dist.length());
   const auto table = first_layer_table(model, dist, pool);
@@ -201,11 +204,13 @@ Estimate tokensplit(const Transformer& model, const Distribution& dist, const Ta
     fill_not_reached(e, pilot);
   } else {
     const Sizes sizes = sizes_of(config, pilot, unit);
+    check_populations_fit(bytes(sizes), config);
     Replicas all = run_replicas(problem, config, pilot.plan, sizes, kReplicaParts, pool, meter);
     work += all.work;
     e.warnings = pilot.plan.warnings;
     const double doubled = sizes.doubled().flops * static_cast<double>(config.replicas);
-    if (combine_replicas(all.runs).disagree && work.flops + doubled <= config.budget * unit) {
+    if (combine_replicas(all.runs).disagree && work.flops + doubled <= config.budget * unit &&
+        sizes.doubled().valid() && bytes(sizes.doubled()) <= memory_limit()) {
       // Looking at the first replicas before drawing more costs the strict guarantee.
       e.guarantee = Guarantee::kConsistent;
       e.warnings.emplace_back(

@@ -31,15 +31,16 @@ double KernelConfig::wanted() const {
 }
 
 void KernelConfig::validate() const {
-  if (moves == 0) throw InputError("moves 0: expected at least one move per level");
+  if (moves == 0 || moves > kMostMoves)
+    throw InputError("{} moves: expected 1 to {} per level", moves, kMostMoves);
   if (burn_in > moves)
     throw InputError("burn-in {}: expected at most the {} moves of a level", burn_in, moves);
   if (!(step_size > 0.0) || !std::isfinite(step_size))
     throw InputError("step size {}: expected a positive number", step_size);
+  if (!std::isfinite(adaptation)) throw InputError("adaptation {}: expected a number", adaptation);
   if (!(wanted_acceptance >= 0.0 && wanted_acceptance < 1.0))
     throw InputError("wanted acceptance {}: expected a number from 0 to 1", wanted_acceptance);
   if (group_every == 0) throw InputError("group moves every 0 moves: expected at least 1");
-  if (moves >= std::size_t{1} << 22) throw InputError("moves {}: expected fewer than 2^22", moves);
 }
 
 KernelNeeds needs_of(KernelKind kind, const ProductPrior& prior) {

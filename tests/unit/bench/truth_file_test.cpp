@@ -28,7 +28,7 @@ Json good() {
 
 std::string refusal(const Json& json) {
   try {
-    parse_truth(json.dump(), "t.json");
+    parse_truth(json_text(json), "t.json");
   } catch (const InputError& e) {
     return e.what();
   }
@@ -42,13 +42,13 @@ std::string after(const char* pointer, const Json& value) {
 }
 
 TEST(TruthFile, ReadsAndWritesTheSame) {
-  const Truth truth = parse_truth(good().dump(), "t.json");
+  const Truth truth = parse_truth(json_text(good()), "t.json");
   EXPECT_EQ(truth.samples(), 6u);
   EXPECT_EQ(truth.count(3), 5u);
   EXPECT_EQ(truth.count(4), 0u);
   EXPECT_DOUBLE_EQ(truth.q(10), 1.0 / 6.0);
   EXPECT_EQ(describe(truth.ranges[0]), "deeptail seed 1, inputs 10 to 15");
-  EXPECT_EQ(Json::parse(to_json(truth)), good());
+  EXPECT_EQ(parse_json(to_json(truth), "test"), good());
 }
 
 TEST(TruthFile, ShippedFilesComeBackByteForByte) {
@@ -100,7 +100,7 @@ class MergeTruth : public ::testing::Test {
     json["ranges"][0]["seed"] = seed;
     json["ranges"][0]["first"] = first;
     if (model_hash != nullptr) json["model_sha256"] = model_hash;
-    write_file((folder_ / name).string(), json.dump());
+    write_file((folder_ / name).string(), json_text(json));
     return (folder_ / name).string();
   }
   static std::string refusal_of(const std::vector<std::string>& paths) {
@@ -122,7 +122,7 @@ TEST_F(MergeTruth, AddsCountsAndJoinsRanges) {
   EXPECT_EQ(merged.count(3), 15u);
   const std::vector<TruthRange> expected = {{"deeptail", 1, 10, 12}, {"deeptail", 2, 10, 6}};
   EXPECT_EQ(merged.ranges, expected);
-  const Json json = Json::parse(to_json(merged));
+  const Json json = parse_json(to_json(merged), "test");
   EXPECT_EQ(json.at("source"), "deeptail");
   EXPECT_FALSE(json.contains("seed"));  // there are two
   EXPECT_EQ(parse_truth(to_json(merged), "merged").ranges, expected);

@@ -42,5 +42,10 @@ TEST(ThreadPool, RethrowsAndStaysUsable) {
   EXPECT_EQ(count, 10);
 }
 
+TEST(ThreadPool, RefusesMoreThreadsThanMakeSense) {
+  EXPECT_THROW(ThreadPool(ThreadPool::kMostThreads + 1), InputError);
+  EXPECT_THROW(ThreadPool(std::size_t(-1)), InputError);
+}
+
 }  // namespace
 }  // namespace deeptail

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include "sizes.h"
+
 namespace deeptail {
 namespace {
 
@@ -43,9 +45,13 @@ TEST(GaAmls, IsTheSameForAnyNumberOfThreads) {
   const Target target({0}, p.head);
   ThreadPool one(1), two(2), seven(7);
   for (const GaPrior prior : {GaPrior::kStudentT, GaPrior::kConditioned}) {
-    const Estimate e = ga_amls(p.head, p.activations, target, quick(prior), one);
+    GaAmlsConfig config = quick(prior);
+    config.n_particles = sized(400, 150);
+    config.kernel.moves = sized(60, 6);
+    config.kernel.burn_in = sized(30, 3);
+    const Estimate e = ga_amls(p.head, p.activations, target, config, one);
     for (ThreadPool* pool : {&two, &seven}) {
-      const Estimate other = ga_amls(p.head, p.activations, target, quick(prior), *pool);
+      const Estimate other = ga_amls(p.head, p.activations, target, config, *pool);
       EXPECT_EQ(e.log_p, other.log_p);
       EXPECT_EQ(e.log_low, other.log_low);
       EXPECT_EQ(e.cost.score_evals, other.cost.score_evals);

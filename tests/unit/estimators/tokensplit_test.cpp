@@ -29,6 +29,23 @@ TEST(CountingModel, SaysTheTargetExactlyWhenTheSumReachesTheThreshold) {
   }
 }
 
+TEST(Tokensplit, ConfigsThatMakeNoSenseAreRefused) {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  EXPECT_NO_THROW(TokensplitConfig{}.validate());
+  for (const double bad : {nan, infinity, -1.0}) {
+    EXPECT_THROW(TokensplitConfig{.budget = bad}.validate(), InputError);
+    EXPECT_THROW(TokensplitConfig{.rel_error = bad}.validate(), InputError);
+    EXPECT_THROW(TokensplitConfig{.survive_fraction = bad}.validate(), InputError);
+    EXPECT_THROW(TokensplitConfig{.forgotten = bad}.validate(), InputError);
+    EXPECT_THROW(TokensplitConfig{.taper = bad}.validate(), InputError);
+  }
+  EXPECT_THROW(TokensplitConfig{.replicas = kMostReplicas + 1}.validate(), InputError);
+  EXPECT_THROW(TokensplitConfig{.particles = kMostParticles + 1}.validate(), InputError);
+  EXPECT_THROW(TokensplitConfig{.first_draw = kMostFirstDraw + 1}.validate(), InputError);
+  EXPECT_THROW(TokensplitConfig{.moves = kMostMoves + 1}.validate(), InputError);
+  EXPECT_THROW((SplittingConfig{.initial_particles = kMostFirstDraw + 1}.validate()), InputError);
+}
+
 TEST(Tokensplit, MeanOverSeedsIsTheExactProbability) {
   // 1.2e-7. Mean of p / truth over 8 seeds within 5 standard errors: false alarm 2e-3 (t with 7 degrees). The
   // statistical tests ask more, at 1e-9 and 1e-12.

@@ -8,14 +8,15 @@ namespace deeptail {
 namespace {
 
 Json good() {
-  return Json::parse(R"({"format": "deeptail-distribution-1", "name": "d", "d_vocab": 10,
+  return parse_json(R"({"format": "deeptail-distribution-1", "name": "d", "d_vocab": 10,
     "tables": {"a": {"ids": [0], "probabilities": [1.0]}, "b": {"ids": [3, 1], "probabilities": [0.5, 0.5]}},
-    "positions": ["a", "b", "b"]})");
+    "positions": ["a", "b", "b"]})",
+                    "test");
 }
 
 std::string refusal(const Json& json) {
   try {
-    parse_distribution(json.dump(), "d.json");
+    parse_distribution(json_text(json), "d.json");
   } catch (const InputError& e) {
     return e.what();
   }
@@ -30,7 +31,7 @@ std::string after(const char* pointer, const Json& value) {
 }
 
 TEST(DistributionFile, Reads) {
-  const std::string text = good().dump();
+  const std::string text = json_text(good());
   const Distribution dist = parse_distribution(text, "d.json");
   EXPECT_EQ(dist.name, "d");
   EXPECT_EQ(dist.length(), 3u);
@@ -54,7 +55,7 @@ TEST(DistributionFile, RefusesTablesByPosition) {
   EXPECT_EQ(after("/tables/b/ids/0", 1.5), b + "token id 1.5: expected 0 to d_vocab - 1 = 9");
   EXPECT_EQ(after("/tables/b", Json::object()), b + "key \"ids\" is missing");
   EXPECT_EQ(after("/tables/b", 7), b + "expected an object with \"ids\" and \"probabilities\", found 7");
-  EXPECT_EQ(after("/tables/a", Json::parse(R"({"ids": [], "probabilities": []})")),
+  EXPECT_EQ(after("/tables/a", parse_json(R"({"ids": [], "probabilities": []})", "test")),
             "d.json: table \"a\" (position 0): the table is empty: expected at least one token");
 }
 
@@ -80,7 +81,7 @@ TEST(DistributionFile, RefusesTheRest) {
 }
 
 TEST(DistributionFile, InfinityIsRefused) {
-  std::string text = good().dump();
+  std::string text = json_text(good());
   text.replace(text.find("0.5"), 3, "1e999");
   EXPECT_THROW(parse_distribution(text, "d.json"), InputError);
 }

@@ -86,8 +86,8 @@ TEST(TokenTable, GuideNeverSkips) {
 TEST(TokenTable, ShippedProbabilitiesAreReproducedExactly) {
   for (const char* name : kZoo) {
     const Distribution dist = zoo(name);
-    std::ifstream file(fmt::format("{}/distributions/{}.json", DEEPTAIL_SOURCE, name));
-    const Json json = Json::parse(file);
+    const MappedFile file(fmt::format("{}/distributions/{}.json", DEEPTAIL_SOURCE, name));
+    const Json json = parse_json(file.text(), file.path());
     for (const TokenTable& table : dist.tables) {
       const auto written = json.at("tables").at(table.name()).at("probabilities").get<std::vector<double>>();
       const auto units = units_of(table);

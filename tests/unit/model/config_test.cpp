@@ -25,14 +25,14 @@ TEST(Config, FillsTransformerLensDefaults) {
 
 TEST(Config, EveryMistakeHasItsSentence) {
   const auto changed = [](const std::string& key, const std::string& value) {
-    Json json = Json::parse(kGood);
-    json[key] = Json::parse(value);
-    return json.dump();
+    Json json = parse_json(kGood, "test");
+    json[key] = parse_json(value, "test");
+    return json_text(json);
   };
   const auto without = [](const std::string& key) {
-    Json json = Json::parse(kGood);
+    Json json = parse_json(kGood, "test");
     json.erase(key);
-    return json.dump();
+    return json_text(json);
   };
   EXPECT_EQ(message_of("[]"), "config.json: expected a JSON object");
   EXPECT_EQ(message_of(without("d_model")), "config.json: key \"d_model\" is missing");

@@ -1,4 +1,5 @@
 // Margins, the event at ties, and the test that stops early: the same decisions as the full computation.
+#include "sizes.h"
 #include "unit/model/fixture.h"
 
 namespace deeptail {
@@ -51,7 +52,8 @@ TEST_P(MarginTestTest, DecidesAsTheFullComputation) {
     std::vector<Margin> exact(n);
     margins(head, target, n, rows, pool, exact);
     std::vector<float> levels = {-100.0f, -1.0f, 0.0f, 1.0f, 100.0f};
-    for (std::size_t i = 0; i < n; i += 30) {  // levels that some margin meets exactly, and its neighbours
+    for (std::size_t i = 0; i < n;
+         i += sized(30, 100)) {  // levels that some margin meets exactly, and its neighbours
       levels.push_back(exact[i].value);
       levels.push_back(std::nextafter(exact[i].value, INFINITY));
       levels.push_back(std::nextafter(exact[i].value, -INFINITY));

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "model/screen.h"
+#include "sizes.h"
 #include "unit/model/fixture.h"
 
 namespace deeptail {
@@ -81,22 +82,22 @@ TEST_P(ScreenFixture, DecidesAsTheFullComputation) {
   Problem p{fixture.model.head(), residuals_of(fixture.model, {tokens, 8}, pool)};
   const Screen screen(p.head, 100, p.all(), pool);
   for (const Target& target : {Target({7}, p.head), Target({2, 33, 60}, p.head)})
-    expect_same_decisions(p, target, screen, telling_levels(p, target, 40));
+    expect_same_decisions(p, target, screen, telling_levels(p, target, sized(40, 100)));
 }
 
 TEST(Screen, ManyRandomRowsAtManyLevels) {
   std::size_t asked = 0;
   for (const unsigned seed : {1u, 2u}) {
     // d odd and not a multiple of anything; the vocabulary ends inside a panel.
-    const Problem p = random_problem(seed == 1 ? 67 : 24, 333, 500, seed);
+    const Problem p = random_problem(seed == 1 ? 67 : 24, 333, sized(500, 150), seed);
     ThreadPool pool(2);
-    const Screen calibrated(p.head, 300, p.all(), pool), plain(p.head, 0, {}, pool);
+    const Screen calibrated(p.head, sized(300, 100), p.all(), pool), plain(p.head, 0, {}, pool);
     const Target target({static_cast<TokenId>(10 * seed), 200}, p.head);
     const auto levels = telling_levels(p, target, 25);
     asked += expect_same_decisions(p, target, calibrated, levels);
     asked += expect_same_decisions(p, target, plain, levels);
   }
-  EXPECT_GT(asked, 100'000u);
+  EXPECT_GT(asked, sized(100'000u, 10'000u));
 }
 
 // Without FMA a chain rounds twice as often, and the bounds must know.
@@ -107,7 +108,7 @@ TEST(Screen, EveryInstructionSet) {
     hwy::SetSupportedTargetsForTest(targets & -targets);
     const Screen screen(p.head, 100, p.all(), pool);
     const Target target({3}, p.head);
-    expect_same_decisions(p, target, screen, telling_levels(p, target, 10));
+    expect_same_decisions(p, target, screen, telling_levels(p, target, sized(10, 50)));
   }
   hwy::SetSupportedTargetsForTest(0);
 }
@@ -150,7 +151,7 @@ TEST(Screen, NearTiesInTheVocabulary) {
   const Screen screen(p.head, 50, p.all(), pool);
   for (const TokenId id : {0, 1, 149}) {
     const Target target({id}, p.head);
-    expect_same_decisions(p, target, screen, telling_levels(p, target, 5));
+    expect_same_decisions(p, target, screen, telling_levels(p, target, sized(5, 25)));
   }
 }
 
@@ -166,7 +167,7 @@ TEST(Screen, HeadsMadeToBreakBounds) {
     const Screen screen(p.head, 30, p.all(), pool);
     for (const TokenId id : {3, 7, 8}) {
       const Target target({id}, p.head);
-      expect_same_decisions(p, target, screen, telling_levels(p, target, 5));
+      expect_same_decisions(p, target, screen, telling_levels(p, target, sized(5, 20)));
     }
   }
 }

@@ -1,8 +1,7 @@
 // What is written: the page's data and the tables.
 #include <zlib.h>
 
-#include <nlohmann/json.hpp>
-
+#include "core/json.h"
 #include "deeptail/report.h"
 #include "report/run_fixture.h"
 
@@ -28,8 +27,8 @@ TEST(PageData, HoldsWhatFiguresNeed) {
   const auto run = two_methods();
   ThreadPool pool(1);
   const Report report = make_report(run, pool);
-  const auto json =
-      nlohmann::json::parse(report_json(report, run, {.whitening = {}, .no_whitening = "no model"}));
+  const Json json =
+      parse_json(report_json(report, run, {.whitening = {}, .no_whitening = "no model"}), "test");
   EXPECT_EQ(json["items"]["p"].size(), 4u);
   EXPECT_EQ(json["items"]["t"], (std::vector<int>{0, 0, 1, 1}));
   EXPECT_TRUE(json["items"]["p"][1].is_null()) << "an estimate of zero";

@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <boost/math/distributions/normal.hpp>
-#include <boost/math/distributions/students_t.hpp>
-
+#include "core/statistics.h"
 #include "deeptail/closed_form.h"
+#include "sizes.h"
 #include "splitting/continuous_particles.h"
 
 namespace deeptail {
@@ -17,7 +16,7 @@ TEST(Kernels, LeaveTheRestrictedPriorAsItIs) {
   for (const PriorKind kind : {PriorKind::kGaussian, PriorKind::kStudentT, PriorKind::kStudentTMatched})
     for (const KernelKind kernel :
          {KernelKind::kRwmh, KernelKind::kMala, KernelKind::kMapla, KernelKind::kPcn}) {
-      const std::size_t dim = 3, n = 10000;
+      const std::size_t dim = 3, n = sized(10000, 2000);
       const ProductPrior prior(kind, dim);
       // Score: the first coordinate, and the level its upper tenth.
       ClosedFormProblem problem{.shape = EventShape::kMax, .prior = kind, .dim = dim, .n_margins = 1};
@@ -27,12 +26,10 @@ TEST(Kernels, LeaveTheRestrictedPriorAsItIs) {
           pool);
       particles.sample(n, 11);
       const auto tail = [&](double x) {
-        return kind == PriorKind::kGaussian ? cdf(complement(boost::math::normal(), x))
-                                            : cdf(complement(boost::math::students_t(5), x / prior.scale()));
+        return kind == PriorKind::kGaussian ? normal_tail(x) : student_t_tail(x / prior.scale(), 5);
       };
-      const double level = kind == PriorKind::kGaussian
-                               ? quantile(complement(boost::math::normal(), 0.1))
-                               : prior.scale() * quantile(complement(boost::math::students_t(5), 0.1));
+      const double level = kind == PriorKind::kGaussian ? normal_upper_quantile(0.1)
+                                                        : prior.scale() * student_t_upper_quantile(0.1, 5);
       std::vector<std::uint32_t> above;
       for (std::uint32_t i = 0; i < n; ++i)
         if (particles.rows().row(i)[0] >= level) above.push_back(i);
@@ -67,7 +64,7 @@ TEST(Kernels, AdaptTowardsTheWantedAcceptanceAndThenFreeze) {
   ClosedFormScore score(problem);
   const ProductPrior prior(PriorKind::kGaussian, 20);
   ContinuousParticles particles(prior, score, {.moves = 400, .burn_in = 300, .step_size = 1e-3}, pool);
-  particles.sample(500, 3);
+  particles.sample(sized(500, 100), 3);
   const MoveStats first = particles.move(-1e9, 0, 3);
   EXPECT_GT(first.step_size, 0.05);
   const MoveStats second = particles.move(-1e9, 1, 3);

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "core/random.h"
+#include "core/statistics.h"
 #include "deeptail/splitting.h"
 
 namespace deeptail {
@@ -52,7 +53,5 @@ struct LineParticles {
   }
 };
 static_assert(Particles<LineParticles>);
-
-inline double normal_tail(double x) { return 0.5 * std::erfc(x / std::numbers::sqrt2); }
 
 }  // namespace deeptail

@@ -34,8 +34,8 @@ TEST(Splitting, FrozenLevelsAreUnbiasedEvenWithFewMoves) {
 
 TEST(Splitting, AdaptiveLevelsReachFarTails) {
   LineParticles particles;
-  const SplittingRun run =
-      run_splitting(particles, {.n_particles = 2000, .survive_fraction = 0.3, .threshold = 6.0}, 1);
+  const SplittingRun run = run_splitting(
+      particles, {.n_particles = sized(2000, 1000), .survive_fraction = 0.3, .threshold = 6.0}, 1);
   ASSERT_EQ(run.end, SplittingEnd::kReached);
   // Its own variance estimate gives the scale; 5 of them.
   const double sd = std::sqrt(std::max(run.genealogy_variance, run.level_variance));

@@ -31,7 +31,7 @@ void expect_messages(const std::vector<Case>& cases) {
   for (const Case& c : cases) {
     Json document = small_tokenizer({{"a", "b"}});
     c.spoil(document);
-    expect_message(document.dump(), c.fragment);
+    expect_message(json_text(document), c.fragment);
   }
 }
 

@@ -58,7 +58,9 @@ inline Json added_token(TokenId id, std::string_view content, const Json& flags 
   return token;
 }
 
-inline Tokenizer load_small(const Json& document) { return Tokenizer::parse(document.dump(), "small.json"); }
+inline Tokenizer load_small(const Json& document) {
+  return Tokenizer::parse(json_text(document), "small.json");
+}
 
 using Ids = std::vector<TokenId>;
 

@@ -1,0 +1,110 @@
+// Numbers that make no sense: one sentence, exit code 2, nothing allocated, nothing written.
+#include "cli/run_binary.h"
+
+namespace deeptail {
+namespace {
+
+struct BadFlag {
+  const char* flags;
+  const char* part;  // of the sentence
+};
+
+class BadNumbers : public CliTest {
+ protected:
+  void all_refused(const std::string& command, std::initializer_list<BadFlag> table) const {
+    for (const auto& [flags, part] : table) refused(command + " " + flags, part);
+  }
+};
+
+TEST_F(BadNumbers, Estimate) {
+  all_refused("estimate --model dt-1l --dist hex --target 49",
+              {{"--particles 100000000000", "100000000000 particles: expected 2 to 16777215"},
+               {"--particles 16777215 --threads 16", "GiB of memory: expected at most half"},
+               {"--particles 1", "1 particles: expected 2"},
+               {"--particles 0", "--particles 0: expected at least 1"},
+               {"--particles -1", "--particles: expected a whole number"},
+               {"--replicas 100000000", "100000000 replicas: expected"},
+               {"--replicas 0", "--replicas 0"},
+               {"--replicas 1", "1 replicas: expected at least 2"},
+               {"--replicas -1", "--replicas: expected a whole number"},
+               {"--threads 100000", "100000 threads: expected at most 1024"},
+               {"--budget 1", "budget 1: tokensplit needs at least 1000"},
+               {"--budget 1e300", "--budget: expected a whole number from 1 to 2^62"},
+               {"--budget nan", "--budget"},
+               {"--budget -5", "--budget"},
+               {"--moves 0", "--moves 0"},
+               {"--moves 100000000000", "100000000000 moves: expected 1 to"},
+               {"--moves 99999999999999999999", "--moves: expected a whole number"},
+               {"--calibration 2^62", "count 4611686018427387904: expected at most 2^40"},
+               {"--calibration 0", "--calibration"},
+               {"--rel-error nan", "--rel-error: expected a finite number"},
+               {"--rel-error -1", "--rel-error -1: expected a positive number"},
+               {"--rel-error inf", "--rel-error"},
+               {"--rel-error 0", "--rel-error 0"},
+               {"--survive-fraction 0", "survive fraction 0: expected a number between 0 and 1"},
+               {"--survive-fraction 1", "survive fraction 1"},
+               {"--survive-fraction nan", "--survive-fraction"},
+               {"--survive-fraction -0.2", "survive fraction -0.2"},
+               {"--taper 0.5", "taper 0.5: expected a number from 1"},
+               {"--taper nan", "--taper"},
+               {"--taper 1e300", "taper 1e+300"},
+               {"--forgotten 0", "forgotten 0: expected"},
+               {"--forgotten 1", "forgotten 1: expected"},
+               {"--forgotten nan", "--forgotten"},
+               {"--first-draw 100000000000", "first draw of 100000000000: expected at most"},
+               {"--first-draw 1073741824 --threads 16", "GiB of memory"},
+               {"--seed -1", "--seed: expected a whole number"},
+               {"--seed 1.5", "found \"1.5\""},
+               {"--kernel foo", "--kernel foo: expected"},
+               {"--prior foo", "--prior foo: expected"},
+               {"--start foo", "--start foo: expected"},
+               {"--method mc --taper 0.5", "taper 0.5"},
+               {"--method mc --budget 2^63", "--budget"}});
+}
+
+TEST_F(BadNumbers, EstimatesFromActivations) {
+  all_refused("estimate --model dt-1l --dist hex --target 49 --method ga-amls",
+              {{"--particles 100000000000", "100000000000 particles: expected 2 to"},
+               {"--particles 1", "1 particles: expected 2"},
+               {"--moves 4194304", "4194304 moves: expected 1 to 4194303"},
+               {"--replicas 100000000", "100000000 replicas: expected 1 to"},
+               {"--calibration 2^40", "GiB of memory"},
+               {"--calibration 20 --quiet", "20 activations of dimension 128: expected more rows"}});
+  refused("estimate --activations a.npy --target 49 --method qld", "expected both, found only --activations");
+  refused("estimate --model dt-1l --dist hex --target 49 --method qld --calibration 2^40", "GiB of memory");
+}
+
+TEST_F(BadNumbers, OtherCommands) {
+  const std::string capture = "activations capture --model dt-1l --dist hex --out '";
+  all_refused(capture + path("a.npy") + "'", {{"--count 2^40", "GiB of memory"},
+                                              {"--count 2^41", "expected at most 2^40"},
+                                              {"--count -1", "--count"},
+                                              {"--seed x", "--seed"}});
+  refused(capture + path("none/a.npy") + "' --count 2^20", "none/a.npy: cannot create");
+  refused(capture + path("") + "' --count 2^20", "it is a folder");
+  all_refused("truth --model dt-1l --dist hex --out '" + path("t.json") + "'",
+              {{"--samples 0", "--samples: expected a whole number from 1 to 2^62"},
+               {"--samples 2^64", "--samples"},
+               {"--samples 18446744073709551616", "--samples"},
+               {"--samples 10 --first 18446744073709551615", "all below number 2^62"},
+               {"--samples 10 --seconds nan", "--seconds"},
+               {"--samples 10 --seconds 0", "--seconds 0: expected a positive number"}});
+  all_refused("dist sample hex",
+              {{"--count 0", "--count"}, {"--first 4611686018427387904", "below number 2^62"}});
+  all_refused("loss '" + write("p.csv", "truth,estimate\n1e-3,1e-4\n") + "'",
+              {{"--alpha nan", "--alpha: expected a finite number"},
+               {"--gamma inf", "--gamma"},
+               {"--resamples 100000000000", "resamples: a bootstrap"}});
+  refused("spb table --alpha 2 --m 2,nan", "--m: expected a finite number");
+  for (const auto& file : std::filesystem::directory_iterator(folder_))
+    EXPECT_TRUE(file.path().filename() == "stderr" || file.path().filename() == "p.csv") << file.path();
+}
+
+TEST_F(BadNumbers, FlagsWithoutEffectAreTold) {
+  const auto e = json("estimate --model dt-1l --dist hex --target 69 --method mc --budget 64 --taper 2");
+  ASSERT_GE(e.at("warnings").size(), 1u);
+  EXPECT_EQ(e.at("warnings").back(), "--taper has no effect on mc");
+}
+
+}  // namespace
+}  // namespace deeptail
