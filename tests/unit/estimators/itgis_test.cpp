@@ -45,7 +45,7 @@ TEST(Itgis, IsUnbiased) {
   const CountingModel toy(6, {0.55, 0.3, 0.1, 0.05}, 12);
   const double truth = toy.truth();
   ThreadPool pool(1);
-  const auto n_seeds = static_cast<double>(sized(200, 30));
+  const auto n_seeds = static_cast<double>(sized(200, 12));
   for (const double temperature : {20.0, 60.0}) {
     double sum = 0.0, squares = 0.0;
     for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(n_seeds); ++seed) {
@@ -58,7 +58,7 @@ TEST(Itgis, IsUnbiased) {
     }
     const double mean = sum / n_seeds, se = std::sqrt((squares / n_seeds - mean * mean) / (n_seeds - 1.0));
     EXPECT_NEAR(mean, 1.0, 4.0 * se) << "temperature " << temperature;
-    EXPECT_LT(se, 0.1) << "temperature " << temperature;  // the test says something
+    EXPECT_LT(se, 0.1 * std::sqrt(200.0 / n_seeds)) << "temperature " << temperature;  // the test says something
   }
 }
 
@@ -74,7 +74,7 @@ TEST(Itgis, IntervalsCover) {
         {.samples = 2048, .batch = 64, .temperature = 40.0, .seed = static_cast<std::uint64_t>(seed)}, pool);
     covered += e.log_low <= std::log(toy.truth()) && std::log(toy.truth()) <= e.log_high;
   }
-  EXPECT_GE(covered, n - 14);
+  EXPECT_GE(covered, sized(86, 7));  // fewer than 7 of 10: below 1e-3 as well
 }
 
 TEST(Itgis, SameForAnyThreads) {
