@@ -102,7 +102,7 @@ std::string result_line(const TuneConfig& config, const TuneCell& cell, const Tu
                      {"loss", result.loss},          {"targets", result.targets},
                      {"zeros", result.zeros},        {"seconds", result.seconds},
                      {"search", search_json(config)}};
-  return line.dump() + "\n";
+  return json_text(line) + "\n";
 }
 
 TuneResults parse_tune_results(std::string_view lines, const TuneConfig& config, std::string_view where) {
@@ -116,7 +116,7 @@ TuneResults parse_tune_results(std::string_view lines, const TuneConfig& config,
     try {
       if (line.at("search") != search_json(config))
         throw InputError("{}: made by another search ({}); choose another --out or the same flags", place,
-                         printable(line.at("search").dump(), 200));
+                         printable(json_text(line.at("search")), 200));
       const TuneCell cell{line.at("model"), line.at("dist"), line.at("method"), line.at("temperature")};
       out[cell] = {line.at("loss"), line.at("targets"), line.at("zeros"), line.at("seconds")};
     } catch (const Json::exception& e) {

@@ -40,8 +40,8 @@ std::string to_json(const std::vector<ChosenTemperature>& chosen) {
         "{}\n  {{\"model\": {}, \"dist\": {}, \"method\": {}, \"temperature\": {}, \"loss\": {:.4g}, "
         "\"targets\": "
         "{}, \"zeros\": {}}}",
-        i > 0 ? "," : "", Json(cell.model).dump(), Json(cell.dist).dump(), Json(cell.method).dump(),
-        cell.temperature, result.loss, result.targets, result.zeros);
+        i > 0 ? "," : "", json_text(Json(cell.model)), json_text(Json(cell.dist)),
+        json_text(Json(cell.method)), cell.temperature, result.loss, result.targets, result.zeros);
   }
   return out + "\n ]\n}\n";
 }

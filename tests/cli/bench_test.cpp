@@ -86,12 +86,12 @@ class BenchCommand : public CliTest {
   }
 
   // Every item without the times, by id.
-  std::map<std::string, nlohmann::json> items(const std::string& out) const {
+  std::map<std::string, Json> items(const std::string& out) const {
     EXPECT_EQ(run("bench export '" + path(out) + "' --jsonl '" + path("all.jsonl") + "'").code, 0);
-    std::map<std::string, nlohmann::json> found;
+    std::map<std::string, Json> found;
     std::ifstream lines(path("all.jsonl"));
     for (std::string line; std::getline(lines, line);) {
-      nlohmann::json item = nlohmann::json::parse(line);
+      Json item = parse_json(line, "item");
       item.erase("seconds");
       item.at("estimate").at("cost").erase("seconds");
       found[item.at("item")] = item;
@@ -99,7 +99,7 @@ class BenchCommand : public CliTest {
     EXPECT_EQ(found.size(), kItems);
     return found;
   }
-  const std::map<std::string, nlohmann::json>& undisturbed() const {
+  const std::map<std::string, Json>& undisturbed() const {
     static const auto all = [&] {
       EXPECT_EQ(run(bench("undisturbed", "--quiet --threads 1")).code, 0);
       return items("undisturbed");
@@ -119,7 +119,7 @@ TEST_F(BenchCommand, FinishesSaysSoAndExports) {
   EXPECT_NE(again.out.find("all 14 items were done before, nothing to do"), std::string::npos) << again.out;
   EXPECT_EQ(fs::last_write_time(path("run") + "/shard-1of1.jsonl"), before);
 
-  const auto header = nlohmann::json::parse(read(path("run") + "/run.json"));
+  const auto header = parse_json(read(path("run") + "/run.json"), "run.json");
   EXPECT_EQ(header.at("schema"), 1);
   EXPECT_EQ(header.at("items"), kItems);
   EXPECT_EQ(header.at("suite").at("text"), kSuite);
@@ -140,12 +140,12 @@ TEST_F(BenchCommand, ItemsAreEstimates) {
   for (const auto& [id, item] : undisturbed()) {
     const auto found = flags.find(item.at("variant"));
     if (found == flags.end()) continue;
-    const Outcome outcome = run(
-        "estimate --json --model dt-1l --dist hex --target " + item.at("target").at(0).dump() + " --seed " +
-        item.at("estimate").at("seed").dump() + " --calibration-seed " + item.at("calibration_seed").dump() +
-        " --method " + item.at("method").get<std::string>() + " " + found->second);
-    nlohmann::json e =
-        nlohmann::json::parse(outcome.out);  // whatever the exit code: such budgets may be spent
+    const Outcome outcome =
+        run("estimate --json --model dt-1l --dist hex --target " + json_text(item.at("target").at(0)) +
+            " --seed " + json_text(item.at("estimate").at("seed")) + " --calibration-seed " +
+            json_text(item.at("calibration_seed")) + " --method " + item.at("method").get<std::string>() +
+            " " + found->second);
+    Json e = parse_json(outcome.out, "output");  // whatever the exit code: such budgets may be spent
     e.at("cost").erase("seconds");
     EXPECT_EQ(e, item.at("estimate"));
     ++compared;

@@ -24,7 +24,7 @@ TEST_F(TuneCommand, TuneContinuesAndWritesTheTable) {
     {"model": "m", "dist": "d", "method": "mhis", "temperature": 3, "loss": 1, "targets": 2, "zeros": 0}]})";
   const auto second = run(tune("--temperatures 1,5,2 --out " + out + " --table " + table));
   EXPECT_EQ(second.code, 0) << second.err;
-  const auto rows = nlohmann::json::parse(read(table)).at("temperatures");
+  const auto rows = parse_json(read(table), "table").at("temperatures");
   ASSERT_EQ(rows.size(), 2u);  // what the table had about others stays
   EXPECT_EQ(rows.at(0).at("dist"), "caps");
   EXPECT_NE(second.out.find("dt-1l caps"), std::string::npos);
