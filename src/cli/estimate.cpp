@@ -196,7 +196,8 @@ EstimateOutcome run_on_cloud(const Method& method, const EstimateOptions& o, Thr
 }
 
 void run(const EstimateOptions& o) {
-  if (o.device == "cuda") throw InputError("--device cuda: this build has no CUDA backend; use --device cpu");
+  if (o.device == "cuda")
+    throw InputError("--device cuda: estimate has no CUDA backend yet (truth has); use --device cpu");
   if (o.device != "cpu") throw InputError("--device {}: expected cpu or cuda", printable(o.device));
   check_flags(o);
   ThreadPool pool(o.threads);
