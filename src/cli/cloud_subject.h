@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "estimators/load_subject.h"
 #include "deeptail/activations.h"
+#include "estimators/load_subject.h"
 
 namespace deeptail::cli {
 

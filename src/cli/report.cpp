@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "estimators/load_subject.h"
 #include "core/write_file.h"
+#include "estimators/load_subject.h"
 #include "report/page/page.h"
 
 namespace deeptail::cli {

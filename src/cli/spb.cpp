@@ -5,9 +5,9 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "report/spb_experiments.h"
 #include "core/write_file.h"
 #include "deeptail/loss.h"
+#include "report/spb_experiments.h"
 
 namespace deeptail::cli {
 

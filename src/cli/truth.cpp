@@ -6,11 +6,11 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "estimators/load_subject.h"
 #include "cli/truth_report.h"
 #include "core/progress.h"
 #include "core/write_file.h"
 #include "deeptail/bench.h"
+#include "estimators/load_subject.h"
 
 namespace deeptail::cli {
 

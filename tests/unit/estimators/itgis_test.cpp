@@ -58,7 +58,8 @@ TEST(Itgis, IsUnbiased) {
     }
     const double mean = sum / n_seeds, se = std::sqrt((squares / n_seeds - mean * mean) / (n_seeds - 1.0));
     EXPECT_NEAR(mean, 1.0, 4.0 * se) << "temperature " << temperature;
-    EXPECT_LT(se, 0.1 * std::sqrt(200.0 / n_seeds)) << "temperature " << temperature;  // the test says something
+    EXPECT_LT(se, 0.1 * std::sqrt(200.0 / n_seeds))
+        << "temperature " << temperature;  // the test says something
   }
 }
 
