@@ -40,11 +40,12 @@ int splits_for(std::uint32_t n, int n_tiles) {
 template <bool kLow, class Epilogue>
 void launch_with(const ProductArgs& args, const Epilogue& epilogue, cudaStream_t stream) {
   const DeviceTraits& device = device_traits();
-  const int bytes = device.hopper ? kRingBytes : kOnePieceBytes;
+  const int bytes = device.hopper ? RingSizes<kLow>::kBytes : kOnePieceBytes;
   const auto kernel = split_product<kLow, Epilogue>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "shared memory");
   const std::uint32_t items = (args.n + kTileRows - 1) / kTileRows * args.splits;
-  kernel<<<std::min<std::uint32_t>(items, device.n_sm), kProductThreads, bytes, stream>>>(args, epilogue);
+  kernel<<<std::min<std::uint32_t>(items, RingSizes<kLow>::kBlocks * device.n_sm), kProductThreads, bytes,
+           stream>>>(args, epilogue);
   check(cudaGetLastError(), "starting a product");
 }
 
