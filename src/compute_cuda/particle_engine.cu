@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "compute_cuda/device.cuh"
-#include "compute_cuda/forward_engine.cuh"
+#include "compute_cuda/forward_engine.h"
 #include "compute_cuda/moves.cuh"
 
 namespace deeptail::cuda {
@@ -87,18 +87,6 @@ std::vector<std::uint32_t> free_positions_of(const DenseInputs& inputs) {
   return free;
 }
 
-// Inputs that go through the model together: more than this gains nothing, and activations should leave most
-// of the memory alone.
-std::uint32_t inputs_at_once(const DenseModel& m, std::size_t length, std::size_t asked) {
-  if (asked > 0) return static_cast<std::uint32_t>(asked);
-  std::size_t available = 0, total = 0;
-  check(cudaMemGetInfo(&available, &total), "device memory");
-  const std::size_t positions = m.n_layers > 1 ? length : 1;
-  const std::size_t bytes = positions * (6 * m.d_model + 3 * m.n_heads * m.d_head + m.d_mlp) * 8;
-  const std::size_t fit = std::clamp<std::size_t>(available / 3 / bytes, 128, 1 << 16);
-  return static_cast<std::uint32_t>(fit / 128 * 128);
-}
-
 }  // namespace
 
 struct ParticleEngine::Impl {
@@ -111,10 +99,10 @@ struct ParticleEngine::Impl {
         free(free_positions_of(inputs)),
         last_unit(inputs.last_unit),
         proposed(options_.max_particles * inputs.length()),
-        note(options_.max_particles) {
+        note(options_.max_particles),
+        forward(model, inputs) {
     for (std::size_t i = 0; i < options.lanes; ++i)
       lanes.push_back(std::make_unique<LaneMemory>(options.max_particles, options.max_groups, length));
-    forward = std::make_unique<ForwardEngine>(model, inputs, inputs_at_once(model, length, options.forward));
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
     check(cudaDeviceSynchronize(), "preparing the device");
   }
@@ -158,10 +146,9 @@ struct ParticleEngine::Impl {
   }
 
   MoveArgs args_of(const LaneMemory& lane) const {
-    return {.tables = {tables.data(), first_row.data(), guide.data(), last_unit.data(),
-                       static_cast<int>(length)},
-            .free = free.data(),
-            .n_free = static_cast<int>(free.size()),
+    const SampleTables sample{tables.data(), first_row.data(), guide.data(), last_unit.data(),
+                              static_cast<int>(length)};
+    return {.tables = {sample, free.data(), static_cast<std::uint32_t>(free.size())},
             .groups = lane.device_groups.data(),
             .cumulative = lane.device_cumulative.data(),
             .group = lane.device_group.data(),
@@ -190,8 +177,8 @@ struct ParticleEngine::Impl {
       move_step<<<(warps + kMoveThreads / 32 - 1) / (kMoveThreads / 32), kMoveThreads, 0, stream>>>(
           args, moved, moving, step);
       if (moving > 0)
-        forward->margins(moving, proposed.data(), lane.device_target.data(), lane.device_margin.data(),
-                         lane.device_other.data(), stream);
+        forward.margins(moving, proposed.data(), lane.device_target.data(), lane.device_margin.data(),
+                        lane.device_other.data(), stream);
       moved = moving;
     }
     check(cudaGetLastError(), "starting the kernels");
@@ -203,8 +190,8 @@ struct ParticleEngine::Impl {
   void start_scores(LaneMemory& lane, std::uint32_t n) const {
     copy_in(lane.device_rows, lane.rows, n * length, stream);
     copy_in(lane.device_target, lane.target, n, stream);
-    forward->margins(n, lane.device_rows.data(), lane.device_target.data(), lane.device_margin.data(),
-                     lane.device_other.data(), stream);
+    forward.margins(n, lane.device_rows.data(), lane.device_target.data(), lane.device_margin.data(),
+                    lane.device_other.data(), stream);
     check(cudaGetLastError(), "starting the kernels");
     copy_out(lane.margin, lane.device_margin, n, stream);
     copy_out(lane.other, lane.device_other, n, stream);
@@ -217,8 +204,8 @@ struct ParticleEngine::Impl {
   DeviceArray<std::uint32_t> first_row, guide, free;
   DeviceArray<std::uint64_t> last_unit;
   DeviceArray<std::uint32_t> proposed, note;
+  ForwardEngine forward;
   std::vector<std::unique_ptr<LaneMemory>> lanes;
-  std::unique_ptr<ForwardEngine> forward;
   std::mutex starting;  // one lane's kernels follow another's: they share what is above
   cudaStream_t stream = nullptr;
 };

@@ -37,8 +37,7 @@ struct GroupCounts {
 struct ParticleEngineOptions {
   std::size_t max_particles = 1 << 18;  // of a batch
   std::size_t max_groups = 1 << 12;
-  std::size_t lanes = 2;    // batches in flight
-  std::size_t forward = 0;  // inputs of one pass through the model; 0: what the device's memory allows
+  std::size_t lanes = 2;  // batches in flight
 };
 
 // A lane is a batch with room of its own. Lanes may be used by different threads; the device takes them in
