@@ -1,0 +1,72 @@
+#include "estimators/tokensplit/many.h"
+
+#include <algorithm>
+
+#include "estimators/tokensplit/tokensplit.h"
+
+namespace deeptail {
+
+namespace {
+
+// The work of all targets together, and whether to go on.
+class ManyMeter {
+ public:
+  ManyMeter(std::size_t n, const KeepGoing& keep_going) : told_(n, 0), keep_going_(keep_going) {}
+  bool tell(std::size_t task, std::uint64_t done) {
+    const std::lock_guard lock(mutex_);
+    sum_ += done - std::min(done, told_[task]);
+    told_[task] = std::max(done, told_[task]);
+    if (keep_going_ && go_ && !keep_going_(sum_)) go_ = false;
+    return go_;
+  }
+  bool go() {
+    const std::lock_guard lock(mutex_);
+    return go_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::uint64_t> told_;
+  std::uint64_t sum_ = 0;
+  bool go_ = true;
+  const KeepGoing& keep_going_;
+};
+
+void check_single(const Target& target) {
+  if (target.ids().size() != 1)
+    throw InputError("a target of {} tokens: tokensplit on a device takes one token; use --device cpu",
+                     target.ids().size());
+}
+
+}  // namespace
+
+void run_many(const Transformer& model, const Distribution& dist, std::span<const TokensplitTask> tasks,
+              const ManyHooks& hooks, std::size_t at_once, ParticleDevice& device,
+              const ServiceOptions& options) {
+  at_once = std::min({std::max<std::size_t>(1, at_once), tasks.size(), ThreadPool::kMostThreads});
+  if (tasks.empty()) return;
+  ParticleService service(device, options);
+  ManyMeter meter(tasks.size(), hooks.keep_going);
+  std::mutex telling;
+  ThreadPool callers(at_once);
+  callers.for_each_block(tasks.size(), [&](std::size_t i, std::size_t) {
+    if (!meter.go()) return;
+    const TokensplitTask& task = tasks[i];
+    try {
+      check_single(task.target);
+      ThreadPool alone(1);
+      Estimate e = estimate_target({.model = model, .dist = dist, .target = task.target, .service = &service},
+                                   task.config, at_once, alone,
+                                   [&](std::uint64_t done) { return meter.tell(i, done); });
+      e.provenance.device = "cuda";
+      const std::lock_guard lock(telling);
+      hooks.on_estimate(i, std::move(e));
+    } catch (const InputError& e) {
+      if (!hooks.on_refusal) throw;
+      const std::lock_guard lock(telling);
+      hooks.on_refusal(i, e.what());
+    }
+  });
+}
+
+}  // namespace deeptail
