@@ -23,6 +23,10 @@ class ManyMeter {
     const std::lock_guard lock(mutex_);
     return go_;
   }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    go_ = false;
+  }
 
  private:
   std::mutex mutex_;
@@ -49,22 +53,33 @@ void run_many(const Transformer& model, const Distribution& dist, std::span<cons
   ManyMeter meter(tasks.size(), hooks.keep_going);
   std::mutex telling;
   ThreadPool callers(at_once);
-  callers.for_each_block(tasks.size(), [&](std::size_t i, std::size_t) {
-    if (!meter.go()) return;
+  const auto run = [&](std::size_t i) {
     const TokensplitTask& task = tasks[i];
+    std::optional<Estimate> estimate;
+    std::string why;
     try {
       check_single(task.target);
       ThreadPool alone(1);
-      Estimate e = estimate_target({.model = model, .dist = dist, .target = task.target, .service = &service},
-                                   task.config, at_once, alone,
-                                   [&](std::uint64_t done) { return meter.tell(i, done); });
-      e.provenance.device = "cuda";
-      const std::lock_guard lock(telling);
-      hooks.on_estimate(i, std::move(e));
+      estimate = estimate_target({.model = model, .dist = dist, .target = task.target, .service = &service},
+                                 task.config, at_once, alone,
+                                 [&](std::uint64_t done) { return meter.tell(i, done); });
     } catch (const InputError& e) {
       if (!hooks.on_refusal) throw;
-      const std::lock_guard lock(telling);
-      hooks.on_refusal(i, e.what());
+      why = e.what();
+    }
+    const std::lock_guard lock(telling);
+    if (estimate)
+      hooks.on_estimate(i, *std::move(estimate));
+    else
+      hooks.on_refusal(i, why);
+  };
+  callers.for_each_block(tasks.size(), [&](std::size_t i, std::size_t) {
+    if (!meter.go()) return;
+    try {
+      run(i);
+    } catch (...) {
+      meter.stop();  // nobody will hear of the others
+      throw;
     }
   });
 }
