@@ -5,6 +5,7 @@
 
 #include "core/random.h"
 #include "estimators/tokensplit/many.h"
+#include "sizes.h"
 #include "unit/estimators/counting_model.h"
 
 namespace deeptail {
@@ -106,14 +107,14 @@ class PlainDevice final : public ParticleDevice {
 };
 
 const CountingModel& served() {
-  static const CountingModel model(12, kChances, 18);
+  static const CountingModel model(8, kChances, 13);
   return model;
 }
 
 // Sizes are given, and the budget is far away: then the work that is counted decides nothing.
 std::vector<TokensplitTask> tasks() {
   std::vector<TokensplitTask> out;
-  for (std::uint64_t i = 0; i < 4; ++i) {
+  for (std::uint64_t i = 0; i < sized<std::uint64_t>(4, 3); ++i) {
     const TokenId target = i == 2 ? 0 : CountingModel::kTarget;
     out.push_back({Target({target}, served().model().head()),
                    {.budget = 1e5,
@@ -150,7 +151,8 @@ TEST(ParticleService, GivesWhatEachTargetGetsAlone) {
   struct Case {
     std::size_t at_once, lanes, steps, piece;
   };
-  for (const Case& c : {Case{1, 1, 16, 1 << 13}, Case{4, 2, 3, 100}, Case{3, 3, 64, 17}}) {
+  const Case cases[] = {{4, 2, 3, 100}, {3, 3, 64, 17}, {1, 1, 16, 1 << 13}};
+  for (const Case& c : std::span(cases).first(sized(3, 1))) {
     PlainDevice device(served(), c.lanes);
     std::vector<std::string> found(tasks().size());
     double seconds = 0.0;
