@@ -87,19 +87,26 @@ std::vector<std::uint32_t> free_positions_of(const DenseInputs& inputs) {
   return free;
 }
 
+ParticleEngineOptions settled(ParticleEngineOptions options, std::size_t length) {
+  constexpr std::size_t kMost = 1 << 18, kMostCells = 1 << 24;
+  if (options.max_particles == 0)
+    options.max_particles = std::clamp<std::size_t>(kMostCells / length, 1024, kMost);
+  return options;
+}
+
 }  // namespace
 
 struct ParticleEngine::Impl {
   Impl(const DenseModel& model, const DenseInputs& inputs, const ParticleEngineOptions& options_)
-      : options(options_),
+      : options(settled(options_, inputs.length())),
         length(inputs.length()),
         tables(inputs.tables),
         first_row(inputs.first_row),
         guide(inputs.guide),
         free(free_positions_of(inputs)),
         last_unit(inputs.last_unit),
-        proposed(options_.max_particles * inputs.length()),
-        note(options_.max_particles),
+        proposed(options.max_particles * length),
+        note(options.max_particles),
         forward(model, inputs) {
     for (std::size_t i = 0; i < options.lanes; ++i)
       lanes.push_back(std::make_unique<LaneMemory>(options.max_particles, options.max_groups, length));

@@ -35,7 +35,7 @@ struct GroupCounts {
 };
 
 struct ParticleEngineOptions {
-  std::size_t max_particles = 1 << 18;  // of a batch
+  std::size_t max_particles = 0;  // of a batch; 0: what suits the length
   std::size_t max_groups = 1 << 12;
   std::size_t lanes = 2;  // batches in flight
 };

@@ -11,12 +11,13 @@ namespace {
 // The work of all targets together, and whether to go on.
 class ManyMeter {
  public:
-  ManyMeter(std::size_t n, const KeepGoing& keep_going) : told_(n, 0), keep_going_(keep_going) {}
+  ManyMeter(std::size_t n, const KeepGoing& keep_going, ParticleService& service)
+      : told_(n, 0), keep_going_(keep_going), service_(service) {}
   bool tell(std::size_t task, std::uint64_t done) {
     const std::lock_guard lock(mutex_);
     sum_ += done - std::min(done, told_[task]);
     told_[task] = std::max(done, told_[task]);
-    if (keep_going_ && go_ && !keep_going_(sum_)) go_ = false;
+    if (keep_going_ && go_ && !keep_going_(sum_)) end();
     return go_;
   }
   bool go() {
@@ -25,15 +26,21 @@ class ManyMeter {
   }
   void stop() {
     const std::lock_guard lock(mutex_);
-    go_ = false;
+    end();
   }
 
  private:
+  void end() {
+    go_ = false;
+    service_.hurry();
+  }
+
   std::mutex mutex_;
   std::vector<std::uint64_t> told_;
   std::uint64_t sum_ = 0;
   bool go_ = true;
   const KeepGoing& keep_going_;
+  ParticleService& service_;
 };
 
 void check_single(const Target& target) {
@@ -50,7 +57,7 @@ void run_many(const Transformer& model, const Distribution& dist, std::span<cons
   at_once = std::min({std::max<std::size_t>(1, at_once), tasks.size(), ThreadPool::kMostThreads});
   if (tasks.empty()) return;
   ParticleService service(device, options);
-  ManyMeter meter(tasks.size(), hooks.keep_going);
+  ManyMeter meter(tasks.size(), hooks.keep_going, service);
   std::mutex telling;
   ThreadPool callers(at_once);
   const auto run = [&](std::size_t i) {

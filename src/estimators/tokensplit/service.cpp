@@ -71,11 +71,17 @@ MoveOutcome ParticleService::run_moves(const MoveRound& round, std::span<TokenId
   return std::move(request.outcome);
 }
 
+void ParticleService::hurry() {
+  const std::lock_guard lock(mutex_);
+  hurry_ = true;
+}
+
 // Returns when all of it is done.
 void ParticleService::submit(Request& request) {
   const std::size_t n = request.cells.size() / request.length;
   std::unique_lock lock(mutex_);
   if (failure_) std::rethrow_exception(failure_);
+  if (hurry_ && request.round != nullptr) return;
   std::deque<Piece>& queue = request.round == nullptr ? scores_ : moves_;
   for (std::size_t first = 0; first < n; first += options_.piece, ++request.pieces_left)
     queue.push_back({&request, first, std::min(options_.piece, n - first)});
@@ -171,7 +177,7 @@ void ParticleService::finish(Batch& batch, Clock::time_point start, std::excepti
         piece.steps += batch.steps[i];
       }
     }
-    if (!error && piece.steps_left() > 0) {
+    if (!error && !hurry_ && piece.steps_left() > 0) {
       moves_.push_back(piece);
       waiting_ += piece.n;
     } else if (--request.pieces_left == 0) {

@@ -64,6 +64,8 @@ class ParticleService {
   double margins(std::span<const TokenId> tokens, std::size_t length, TokenId target, std::span<Margin> out);
   MoveOutcome run_moves(const MoveRound& round, std::span<TokenId> tokens, std::size_t length,
                         TokenId target);
+  // From now on, moves end where they are: the user wants to stop, and the runs will be told so.
+  void hurry();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -87,7 +89,7 @@ class ParticleService {
   std::size_t busy_lanes_ = 0;
   Clock::time_point charged_until_;  // up to here, the device's time has been shared out
   std::exception_ptr failure_;       // the device is of no use any more
-  bool stop_ = false;
+  bool hurry_ = false, stop_ = false;
   std::vector<std::thread> lanes_;
 };
 

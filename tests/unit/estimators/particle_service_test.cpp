@@ -219,6 +219,22 @@ TEST(ParticleService, StopsWhenTold) {
   EXPECT_LE(told, 2u);
 }
 
+// Moves that are under way end at the next chance.
+TEST(ParticleService, HurriesWhenTold) {
+  PlainDevice device(served());
+  ParticleService service(device, {.steps = 1});
+  const MoveSettings settings{.cumulative = cumulative_of(std::vector<double>(9, 1.0))};
+  const MoveRound round{-1e9, 0, 0, 1 << 20, settings, 1};
+  std::vector<TokenId> tokens(9, 1);
+  tokens.back() = CountingModel::kEnd;
+  std::thread caller([&] { service.run_moves(round, tokens, 9, CountingModel::kTarget); });
+  while (device.calls < 3) std::this_thread::yield();
+  service.hurry();
+  caller.join();
+  EXPECT_LT(device.calls, 1 << 20);
+  EXPECT_EQ(service.run_moves(round, tokens, 9, CountingModel::kTarget).accepted, 0u);
+}
+
 TEST(ParticleService, RefusesSetsOfTargets) {
   PlainDevice device(served());
   std::vector<TokensplitTask> some = tasks();
