@@ -149,6 +149,9 @@ int measure_targets(const Settings& s, const Subject& subject, ThreadPool& pool)
       "million passes/s; {} reached\n",
       targets.size(), distinct, spent, n / spent, busy, proposals / n, (proposals + forwards) / spent * 1e-6,
       reached);
+  std::vector<TokenId> tokens;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, distinct); ++i) tokens.push_back(targets[i].token);
+  fmt::print("    the first tokens: {}\n", fmt::join(tokens, ","));
   ThreadPool two(2);
   for (std::size_t i = 0; i < std::min(s.count("--cpu"), distinct); ++i) {
     const Estimate e = tokensplit(subject.model, subject.dist,

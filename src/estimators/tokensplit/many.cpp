@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/memory.h"
 #include "estimators/tokensplit/tokensplit.h"
 
 namespace deeptail {
@@ -49,13 +50,22 @@ void check_single(const Target& target) {
                      target.ids().size());
 }
 
+// Targets that half of what a run may take has room for.
+std::size_t fitting(const Transformer& model, const Distribution& dist,
+                    std::span<const TokensplitTask> tasks) {
+  double most = 1.0;
+  for (const TokensplitTask& task : tasks) most = std::max(most, target_bytes(model, dist, task.config));
+  return static_cast<std::size_t>(std::min(1e6, 0.5 * memory_limit() / most));
+}
+
 }  // namespace
 
 void run_many(const Transformer& model, const Distribution& dist, std::span<const TokensplitTask> tasks,
               const ManyHooks& hooks, std::size_t at_once, ParticleDevice& device,
               const ServiceOptions& options) {
-  at_once = std::min({std::max<std::size_t>(1, at_once), tasks.size(), ThreadPool::kMostThreads});
   if (tasks.empty()) return;
+  at_once = std::min({at_once, tasks.size(), ThreadPool::kMostThreads, fitting(model, dist, tasks)});
+  at_once = std::max<std::size_t>(1, at_once);
   ParticleService service(device, options);
   ManyMeter meter(tasks.size(), hooks.keep_going, service);
   std::mutex telling;

@@ -1,7 +1,6 @@
 #include "estimators/tokensplit/pilot.h"
 
 #include <algorithm>
-#include <map>
 
 namespace deeptail {
 
@@ -102,15 +101,17 @@ double parent_correlation(std::span<const TokenId> begin, std::span<const TokenI
   const std::size_t n = begin.size() / length;
   double sum = 0.0;
   std::size_t used = 0;
-  std::map<TokenId, double> counts;
+  std::vector<std::uint32_t> counts(static_cast<std::size_t>(*std::max_element(now.begin(), now.end())) + 1);
+  const auto count_of = [&](std::size_t i, std::size_t position) -> std::uint32_t& {
+    return counts[static_cast<std::size_t>(now[i * length + position])];
+  };
   for (const std::size_t position : free) {
-    counts.clear();
-    double same = 0.0, agree = 0.0;
+    double same = 0.0, agree = 0.0;  // whole numbers until they are divided, so that no order matters
     for (std::size_t i = 0; i < n; ++i) {
       same += begin[i * length + position] == now[i * length + position];
-      counts[now[i * length + position]] += 1.0;
+      agree += 2.0 * count_of(i, position)++;  // pairs with those before it
     }
-    for (const auto& [token, count] : counts) agree += count * (count - 1.0);
+    for (std::size_t i = 0; i < n; ++i) count_of(i, position) = 0;
     same /= static_cast<double>(n);
     agree /= static_cast<double>(n * (n - 1));
     if (agree >= 1.0) continue;

@@ -234,6 +234,11 @@ void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& c
 
 }  // namespace
 
+double target_bytes(const Transformer& model, const Distribution& dist, const TokensplitConfig& wanted) {
+  const TokensplitConfig config = with_budget(wanted, model.config(), dist);
+  return static_cast<double>(std::min(kMostWaiting, config.replicas)) * asked_sizes(config).token_bytes(dist);
+}
+
 Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& wanted,
                          std::size_t targets_at_once, ThreadPool& pool, const KeepGoing& keep_going) {
   const TokensplitConfig config = with_budget(wanted, problem.model.config(), problem.dist);

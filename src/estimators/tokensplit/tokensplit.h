@@ -10,4 +10,7 @@ namespace deeptail {
 Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& config,
                          std::size_t targets_at_once, ThreadPool& pool, const KeepGoing& keep_going);
 
+// What its populations will take of this machine's memory at least, on a service.
+double target_bytes(const Transformer& model, const Distribution& dist, const TokensplitConfig& config);
+
 }  // namespace deeptail
