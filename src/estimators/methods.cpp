@@ -88,8 +88,8 @@ Method make_tokensplit(SettingReader& s) {
   Device device = Device::kCpu;
   s.choice("device", device_of, "cpu or cuda", device);
   config.validate();
-  const auto budget = [config](const ModelConfig& model, const Distribution& dist) {
-    return config.budget > 0.0 ? config.budget : tokensplit_budget(model, dist);
+  const auto budget = [config, device](const ModelConfig& model, const Distribution& dist) {
+    return config.budget > 0.0 ? config.budget : tokensplit_budget(model, dist, device);
   };
   const auto with_seed = [config](std::uint64_t seed) {
     TokensplitConfig c = config;

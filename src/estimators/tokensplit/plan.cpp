@@ -92,13 +92,14 @@ Sizes asked_sizes(const TokensplitConfig& c) {
   return {.first_draw = first_draw_of(c), .at_level = {static_cast<std::size_t>(first)}};
 }
 
-double tokensplit_budget(const ModelConfig& config, const Distribution& dist) {
-  constexpr double kRescored = 1.9e6, kMost = 4e5;
+double tokensplit_budget(const ModelConfig& config, const Distribution& dist, Device device) {
+  constexpr double kRescored = 1.9e6, kMost = 4e5, kOnDevice = 2.0;
   const std::vector<std::size_t> free = free_positions(dist);
   double flops = 2.0 * static_cast<double>(config.d_model * config.d_vocab) / 3.0;  // a margin test, or so
   for (const std::size_t i : free)
     flops += rescoring_flops(config, dist.length(), i) / static_cast<double>(free.size());
-  return std::clamp(kRescored * flops / forward_flops(config, dist.length()), 2e4, kMost);
+  const double budget = std::clamp(kRescored * flops / forward_flops(config, dist.length()), 2e4, kMost);
+  return device == Device::kCuda ? kOnDevice * budget : budget;
 }
 
 PilotConfig pilot_config(const TokensplitConfig& c, double unit) {

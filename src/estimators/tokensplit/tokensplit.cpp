@@ -180,10 +180,10 @@ void fill_from_replicas(Estimate& e, Replicas& all) {
 std::string default_or(std::size_t n) { return n == 0 ? "default" : fmt::format("{}", n); }
 
 TokensplitConfig with_budget(const TokensplitConfig& wanted, const ModelConfig& model,
-                             const Distribution& dist) {
+                             const Distribution& dist, Device device) {
   wanted.validate();
   TokensplitConfig config = wanted;
-  if (config.budget == 0.0) config.budget = tokensplit_budget(model, dist);
+  if (config.budget == 0.0) config.budget = tokensplit_budget(model, dist, device);
   return config;
 }
 
@@ -235,13 +235,14 @@ void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& c
 }  // namespace
 
 double target_bytes(const Transformer& model, const Distribution& dist, const TokensplitConfig& wanted) {
-  const TokensplitConfig config = with_budget(wanted, model.config(), dist);
+  const TokensplitConfig config = with_budget(wanted, model.config(), dist, Device::kCuda);
   return static_cast<double>(std::min(kMostWaiting, config.replicas)) * asked_sizes(config).token_bytes(dist);
 }
 
 Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& wanted,
                          std::size_t targets_at_once, ThreadPool& pool, const KeepGoing& keep_going) {
-  const TokensplitConfig config = with_budget(wanted, problem.model.config(), problem.dist);
+  const TokensplitConfig config = with_budget(wanted, problem.model.config(), problem.dist,
+                                              problem.service != nullptr ? Device::kCuda : Device::kCpu);
   const Room room(problem, config, targets_at_once, pool);
   room.require(asked_sizes(config));
   const double unit = forward_flops(problem.model.config(), problem.dist.length());
@@ -265,7 +266,7 @@ Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& wa
 
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
                     const TokensplitConfig& wanted, ThreadPool& pool, const KeepGoing& keep_going) {
-  const TokensplitConfig config = with_budget(wanted, model.config(), dist);
+  const TokensplitConfig config = with_budget(wanted, model.config(), dist, Device::kCpu);
   Room({model, dist, target}, config, 1, pool).require(asked_sizes(config));
   const auto start = std::chrono::steady_clock::now();
   const auto table = first_layer_table(model, dist, pool);
