@@ -5,18 +5,20 @@
 #include <filesystem>
 
 #include "bench/run_suite.h"
+#include "sizes.h"
 
 namespace deeptail {
 namespace {
 
+constexpr const char* kManyDists[] = {"hex", "caps"};
 constexpr const char* kManySuite = R"(
 name = "many"
 models = ["{}/models/dt-1l"]
-distributions = ["{}/distributions/hex.json", "{}/distributions/caps.json"]
+distributions = [{}]
 replicas = 2
 [targets]
 band = [1e-6, 1e-4]
-count = 3
+count = 2
 truth = "{}/truth/{{model}}-{{dist}}.json"
 [[methods]]
 method = "mc"
@@ -33,13 +35,17 @@ struct Batches {
   std::size_t refused = 1000, fail_after = 1000;
 };
 
-Grid many_grid(Batches* batches) {
-  static const Grid plain = [] {
-    const std::string root = DEEPTAIL_SOURCE;
-    return build_grid(
-        parse_suite(fmt::format(fmt::runtime(kManySuite), root, root, root, root), "many.toml"));
-  }();
-  Grid grid = plain;
+Grid read_grid(std::size_t n_dists) {
+  const std::string root = DEEPTAIL_SOURCE;
+  std::string dists;
+  for (const char* name : std::span(kManyDists).first(n_dists))
+    dists += fmt::format("\"{}/distributions/{}.json\",", root, name);
+  return build_grid(parse_suite(fmt::format(fmt::runtime(kManySuite), root, dists, root), "many.toml"));
+}
+
+Grid many_grid(Batches* batches, std::size_t n_dists = 1) {
+  static const Grid one = read_grid(1);
+  Grid grid = n_dists == 1 ? one : read_grid(n_dists);
   if (batches == nullptr) return grid;
   Method& method = grid.suite.variants[1].method;
   method.run_many = [batches, run = method.run](const MethodInput& in, std::span<const MethodTask> tasks,
@@ -65,7 +71,7 @@ class RunMany : public testing::Test {
         .string();
   }
   void TearDown() override {
-    for (const char* name : {"alone", "together", "refused", "failed", "stopped"})
+    for (const char* name : {"alone", "together", "failed", "stopped"})
       std::filesystem::remove_all(folder(name));
   }
   RunOutcome run(const Grid& grid, const char* name, const RunHooks& hooks = {}) {
@@ -75,17 +81,19 @@ class RunMany : public testing::Test {
 };
 
 TEST_F(RunMany, SameRecordsAsOneByOne) {
+  constexpr std::size_t kPairs = sized<std::size_t>(2, 1), kItems = 8 * kPairs;
   Batches batches;
-  const Grid alone = many_grid(nullptr), together = many_grid(&batches);
+  const Grid alone = many_grid(nullptr, kPairs), together = many_grid(&batches, kPairs);
   std::size_t told = 0;
   run(alone, "alone");
-  EXPECT_EQ(run(together, "together", {.progress = [&](const RunProgress& p) { told = p.done; }}).done, 24u);
-  EXPECT_EQ(told, 24u);
-  EXPECT_EQ(batches.sizes, (std::vector<std::size_t>{6, 6}));  // pairs apart, replicas together
+  EXPECT_EQ(run(together, "together", {.progress = [&](const RunProgress& p) { told = p.done; }}).done,
+            kItems);
+  EXPECT_EQ(told, kItems);
+  EXPECT_EQ(batches.sizes, std::vector<std::size_t>(kPairs, 4));  // pairs apart, replicas together
   const deeptail::Run a = read_run(folder("alone")), b = read_run(folder("together"));
-  ASSERT_EQ(a.items.size(), 24u);
-  ASSERT_EQ(b.items.size(), 24u);
-  for (std::size_t i = 0; i < a.items.size(); ++i) {
+  ASSERT_EQ(a.items.size(), kItems);
+  ASSERT_EQ(b.items.size(), kItems);
+  for (std::size_t i = 0; i < kItems; ++i) {
     EXPECT_EQ(a.items[i].id, b.items[i].id);
     EXPECT_EQ(a.items[i].log_p, b.items[i].log_p);
     EXPECT_EQ(a.items[i].seed, b.items[i].seed);
@@ -94,25 +102,21 @@ TEST_F(RunMany, SameRecordsAsOneByOne) {
   EXPECT_EQ(run(together, "together").kind, RunOutcome::Kind::kAlreadyFinished);
 }
 
-TEST_F(RunMany, WhatCannotBeDoneHasNoAnswer) {
-  Batches batches{.refused = 2};
-  run(many_grid(&batches), "refused");
-  std::size_t refused = 0;
-  for (const RunItem& item : read_run(folder("refused")).items)
-    refused += item.warnings == std::vector<std::string>{"no answer: too large"};
-  EXPECT_EQ(refused, 1u);
-}
-
 TEST_F(RunMany, AFailingDeviceEndsTheRunAndTheRestIsDoneLater) {
-  Batches batches{.fail_after = 4};
+  Batches batches{.fail_after = 2};
   const Grid grid = many_grid(&batches);
   EXPECT_THROW(run(grid, "failed"), InputError);
   const std::size_t before = read_run(folder("failed")).items.size();
-  EXPECT_GE(before, 4u);
-  EXPECT_LT(before, 24u);
-  batches = {};
-  EXPECT_EQ(run(grid, "failed").done, 24u);
-  EXPECT_EQ(batches.sizes, (std::vector<std::size_t>{2, 6}));
+  EXPECT_GE(before, 2u);
+  EXPECT_LT(before, 8u);
+  // What cannot be done has no answer.
+  batches = {.refused = 1};
+  EXPECT_EQ(run(grid, "failed").done, 8u);
+  EXPECT_EQ(batches.sizes, (std::vector<std::size_t>{2}));
+  std::size_t refused = 0;
+  for (const RunItem& item : read_run(folder("failed")).items)
+    refused += item.warnings == std::vector<std::string>{"no answer: too large"};
+  EXPECT_EQ(refused, 1u);
 }
 
 TEST_F(RunMany, StopsWhenTold) {
@@ -121,10 +125,10 @@ TEST_F(RunMany, StopsWhenTold) {
   std::size_t told = 0;
   const RunOutcome outcome =
       run(grid, "stopped",
-          {.keep_going = [&] { return told < 8; }, .progress = [&](const RunProgress&) { ++told; }});
+          {.keep_going = [&] { return told < 3; }, .progress = [&](const RunProgress&) { ++told; }});
   EXPECT_EQ(outcome.kind, RunOutcome::Kind::kStopped);
-  EXPECT_EQ(outcome.done, 8u);
-  EXPECT_EQ(run(grid, "stopped").done, 24u);
+  EXPECT_EQ(outcome.done, 3u);
+  EXPECT_EQ(run(grid, "stopped").done, 8u);
 }
 
 TEST(SuiteOnDevice, MethodsThatKnowTheDeviceRunThere) {
