@@ -105,6 +105,7 @@ std::vector<Setting> settings_of(const EstimateOptions& o) {
   text("prior", o.prior);
   text("kernel", o.kernel);
   text("start", o.start);
+  if (o.device != "cpu") text("device", o.device);
   return settings;
 }
 
@@ -196,10 +197,12 @@ EstimateOutcome run_on_cloud(const Method& method, const EstimateOptions& o, Thr
 }
 
 void run(const EstimateOptions& o) {
-  if (o.device == "cuda")
-    throw InputError("--device cuda: estimate has no CUDA backend yet (truth has); use --device cpu");
-  if (o.device != "cpu") throw InputError("--device {}: expected cpu or cuda", printable(o.device));
+  const std::optional<Device> device = device_of(o.device);
+  if (!device) throw InputError("--device {}: expected cpu or cuda", printable(o.device));
   check_flags(o);
+  if (*device != Device::kCpu && !has(make_method(o.method, {}).settings, "device"))
+    throw InputError("--device {}: {} runs on the CPU only; use --device cpu", o.device, o.method);
+  require_device(*device);
   ThreadPool pool(o.threads);
   catch_interrupts();
   const Method method = method_of(o, o.method);
