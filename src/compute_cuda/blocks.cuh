@@ -4,7 +4,7 @@
 // exchanged, through shared memory.
 #pragma once
 
-#include "compute_cuda/first_layer.cuh"
+#include "compute_cuda/embedding.cuh"
 #include "compute_cuda/products.cuh"
 
 namespace deeptail::cuda {
@@ -22,12 +22,6 @@ struct BlocksArgs {
   float* x_last;  // [n, 128]: residual there before that block
 };
 
-__device__ inline void load_matrices(std::uint32_t (&r)[4], const __half* shared_row) {
-  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(address));
-}
 __device__ inline void load_matrices_transposed(std::uint32_t (&r)[4], const __half* shared_row) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"

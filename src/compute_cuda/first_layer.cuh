@@ -1,20 +1,13 @@
-// The first layer's queries, keys and values of every (position, token) pair, in fp32 and fp16.
+// The first layer's queries, keys and values of every (position, token) pair, in fp16.
 #pragma once
 
 #include <cuda_fp16.h>
 
 #include <cstdint>
 
-namespace deeptail::cuda {
+#include "compute_cuda/embedding.cuh"
 
-// Where a row of the input begins: W_E[token] + W_pos[position].
-struct Embedding {
-  const float *w_e, *w_pos;                       // [d_vocab, d], [n_ctx, d]
-  const std::uint32_t *row_token, *row_position;  // [rows]
-  __device__ float at(std::uint32_t row, int column, int d) const {
-    return w_e[static_cast<std::size_t>(row_token[row]) * d + column] + w_pos[row_position[row] * d + column];
-  }
-};
+namespace deeptail::cuda {
 
 // Mean over the block's 128 values, one per thread; every thread gets it. scratch: shared, [4].
 __device__ inline float block_mean(float v, float* scratch) {
@@ -26,11 +19,9 @@ __device__ inline float block_mean(float v, float* scratch) {
   return (scratch[0] + scratch[1] + scratch[2] + scratch[3]) / 128.0f;
 }
 
-// One block of 128 threads per row. exact: [rows, 384]; rounded: the same in fp16 with the queries times
-// query_scale.
+// One block of 128 threads per row. out: [rows, 384], with the queries times query_scale.
 __global__ void first_layer_rows(Embedding e, const float* ln_w, const float* ln_b, float eps,
-                                 const float* w_qkv, const float* b_qkv, float query_scale, float* exact,
-                                 __half* rounded) {
+                                 const float* w_qkv, const float* b_qkv, float query_scale, __half* out) {
   constexpr int kD = 128, kOut = 3 * kD;
   __shared__ float y[kD], scratch[4];
   const std::uint32_t row = blockIdx.x;
@@ -45,8 +36,7 @@ __global__ void first_layer_rows(Embedding e, const float* ln_w, const float* ln
     float sum = b_qkv[column];
     for (int k = 0; k < kD; ++k) sum = fmaf(y[k], w_qkv[k * kOut + column], sum);
     const std::size_t at = static_cast<std::size_t>(row) * kOut + column;
-    exact[at] = sum;
-    rounded[at] = __float2half_rn(part == 0 ? sum * query_scale : sum);
+    out[at] = __float2half_rn(part == 0 ? sum * query_scale : sum);
   }
 }
 

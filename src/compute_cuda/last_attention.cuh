@@ -8,7 +8,6 @@
 
 namespace deeptail::cuda {
 
-__device__ inline float4 load4(const float* p) { return __ldg(reinterpret_cast<const float4*>(p)); }
 __device__ inline float4 load4(const __half* p) {
   const uint2 raw = __ldg(reinterpret_cast<const uint2*>(p));
   const float2 low = __half22float2(*reinterpret_cast<const __half2*>(&raw.x));
@@ -20,25 +19,17 @@ __device__ inline void store4(__half* p, float4 v) {
   reinterpret_cast<__half2*>(p)[0] = __floats2half2_rn(v.x, v.y);
   reinterpret_cast<__half2*>(p)[1] = __floats2half2_rn(v.z, v.w);
 }
-__device__ inline void store4(float* p, float4 v) { *reinterpret_cast<float4*>(p) = v; }
-
-// Which inputs: those listed, or the first *n where there is no list.
-struct InputList {
-  const std::uint32_t *inputs, *n;
-  __device__ std::uint32_t at(std::uint32_t i) const { return inputs != nullptr ? inputs[i] : i; }
-};
 
 // A warp per input; eight lanes per head, four dimensions per lane. qkv: [rows, 384] of the first layer;
-// score_scale makes scores of base 2. z: [of the list, 128].
-template <int kMaxLength, class T>
-__global__ void __launch_bounds__(256) last_attention(InputList list, int length, const std::uint32_t* rows,
-                                                      const T* qkv, float score_scale, T* z) {
+// the queries make scores of base 2. z: [n, 128].
+template <int kMaxLength>
+__global__ void __launch_bounds__(256)
+    last_attention(std::uint32_t n, int length, const std::uint32_t* rows, const __half* qkv, __half* z) {
   constexpr int kGroups = kMaxLength / 8;
   const int lane = threadIdx.x % 32;
   const std::uint32_t warps = gridDim.x * (blockDim.x / 32);
-  const std::uint32_t n = *list.n;
   for (std::uint32_t input = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; input < n; input += warps) {
-    const std::uint32_t* own = rows + static_cast<std::size_t>(list.at(input)) * length;
+    const std::uint32_t* own = rows + static_cast<std::size_t>(input) * length;
     std::uint32_t row[kMaxLength / 32];
 #pragma unroll
     for (int i = 0; i < kMaxLength / 32; ++i) row[i] = own[min(32 * i + lane, length - 1)];
@@ -46,8 +37,7 @@ __global__ void __launch_bounds__(256) last_attention(InputList list, int length
       const std::uint32_t r = __shfl_sync(0xffffffffu, row[j / 32], j % 32);
       return qkv + static_cast<std::size_t>(r) * 384 + 128 + 4 * lane;
     };
-    float4 q = load4(at(length - 1) - 128);
-    q = {q.x * score_scale, q.y * score_scale, q.z * score_scale, q.w * score_scale};
+    const float4 q = load4(at(length - 1) - 128);
     float score[kGroups];  // of position 8 group + lane % 8, for this lane's head
     float largest = -1e30f;
 #pragma unroll

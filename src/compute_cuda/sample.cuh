@@ -24,9 +24,10 @@ __device__ inline std::uint32_t draw_entry(const SampleTables& s, int position, 
   return i;
 }
 
-// rows: [n, length] = the (position, token) pairs of samples [first, first + n).
-__global__ void sample_rows(SampleTables s, std::uint64_t seed, std::uint64_t first, std::uint32_t n,
-                            std::uint32_t* rows) {
+// rows: [n, length] = the (position, token) pairs of samples numbers[0..n), or [first, first + n) where there
+// is no list.
+__global__ void sample_rows(SampleTables s, std::uint64_t seed, const std::uint64_t* numbers,
+                            std::uint64_t first, std::uint32_t n, std::uint32_t* rows) {
   constexpr std::uint32_t kInputs = 1;  // Stream::kInputs
   const int pairs = (s.length + 1) / 2;
   const std::uint64_t total = static_cast<std::uint64_t>(n) * pairs;
@@ -34,7 +35,7 @@ __global__ void sample_rows(SampleTables s, std::uint64_t seed, std::uint64_t fi
        i += static_cast<std::uint64_t>(gridDim.x) * blockDim.x) {
     const std::uint32_t sample = static_cast<std::uint32_t>(i / pairs),
                         pair = static_cast<std::uint32_t>(i % pairs);
-    const std::uint64_t index = first + sample;
+    const std::uint64_t index = numbers != nullptr ? numbers[sample] : first + sample;
     const r123::Philox4x32::ctr_type counter = {
         {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), pair, kInputs}};
     const r123::Philox4x32::key_type key = {

@@ -3,7 +3,7 @@
 // the warps hide what the argmax costs.
 #pragma once
 
-#include "compute_cuda/first_layer.cuh"
+#include "compute_cuda/embedding.cuh"
 #include "compute_cuda/products.cuh"
 
 namespace deeptail::cuda {
@@ -34,8 +34,10 @@ struct UnembedArgs {
   const __half* y;  // [n, 128]
   const uint4* chunks;
   int n_chunks;
-  float near_tie;  // inputs whose gap is at most this are not counted but listed
-  std::uint32_t *near, *n_near;
+  std::uint64_t first;  // number of the first sample
+  float near_tie;       // inputs whose gap is at most this are not counted but listed
+  std::uint64_t* near;  // sample numbers
+  std::uint32_t* n_near;
   Verdicts verdicts;
 };
 
@@ -199,7 +201,7 @@ class Unembed {
     if (gap > args_.near_tie)
       atomicAdd(args_.verdicts.counts + top.id, 1ULL);
     else
-      args_.near[atomicAdd(args_.n_near, 1U)] = i;
+      args_.near[atomicAdd(args_.n_near, 1U)] = args_.first + i;
   }
 
   const UnembedArgs& args_;

@@ -1,13 +1,15 @@
-// The order of kernels: sample, attention of the last position (one layer) or all blocks, tail; then
-// near-ties in fp32.
+// The order of kernels: sample, attention of the last position (one layer) or all blocks, tail, all in fp16;
+// near-ties are listed and decided by the forward engine. Other sizes go through the forward engine alone.
 #include "compute_cuda/truth_engine.h"
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "compute_cuda/blocks.cuh"
-#include "compute_cuda/device.cuh"
-#include "compute_cuda/exact.cuh"
+#include "compute_cuda/count.cuh"
+#include "compute_cuda/first_layer.cuh"
+#include "compute_cuda/forward_engine.h"
 #include "compute_cuda/last_attention.cuh"
 #include "compute_cuda/pack.h"
 #include "compute_cuda/sample.cuh"
@@ -17,29 +19,6 @@ namespace deeptail::cuda {
 
 namespace {
 
-// fp32 weights on the device.
-struct DeviceWeights {
-  std::vector<DeviceArray<float>> owned;
-  std::vector<ExactBlock> blocks;
-  const float* keep(const std::vector<float>& values) {
-    owned.emplace_back(values);
-    return owned.back().data();
-  }
-  explicit DeviceWeights(const DenseModel& m) {
-    for (const DenseBlock& b : m.blocks)
-      blocks.push_back({keep(b.ln1_w), keep(b.ln1_b), keep(b.b_qkv), keep(b.b_o), keep(b.ln2_w),
-                        keep(b.ln2_b), keep(b.b_in), keep(b.b_out), keep(b.w_qkv), keep(b.w_o), keep(b.w_in),
-                        keep(b.w_out)});
-  }
-};
-
-std::vector<float> padded_columns(const std::vector<float>& w, std::size_t rows, std::size_t n,
-                                  std::size_t n_columns) {
-  std::vector<float> out(rows * n_columns, 0.0f);
-  for (std::size_t r = 0; r < rows; ++r) std::copy_n(w.begin() + r * n, n, out.begin() + r * n_columns);
-  return out;
-}
-
 DeviceArray<uint4> stream_on_device(const Halves& halves) {
   DeviceArray<uint4> out(halves.size() / 8);
   check(cudaMemcpy(out.data(), halves.data(), halves.size() * 2, cudaMemcpyHostToDevice),
@@ -47,12 +26,130 @@ DeviceArray<uint4> stream_on_device(const Halves& halves) {
   return out;
 }
 
-void require_sizes(const DenseModel& m, std::size_t length) {
-  if (m.d_model != kWidth || m.n_heads != kHeads || m.d_head != kWidth / kHeads || m.d_mlp % 32 != 0 ||
-      m.d_mlp < 64)
-    throw Failure(
-        "counts models with d_model 128, 4 heads of 32 and d_mlp a multiple of 32, at least 64, only");
-  if (length > 64) throw Failure("counts inputs of at most 64 tokens only");
+// Whether the fp16 kernels are made for these sizes.
+bool fits_fast_kernels(const DenseModel& m, std::size_t length) {
+  return m.d_model == kWidth && m.n_heads == kHeads && m.d_head == kWidth / kHeads && m.d_mlp % 32 == 0 &&
+         m.d_mlp >= 64 && length <= 64;
+}
+
+// Devices of compute capability 9.0 run the code for sm_90a, all others that for mma.sync.
+TileOrder tile_order() {
+  int device = 0, major = 0, minor = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "device");
+  return major == 9 && minor == 0 ? TileOrder::kWgmma : TileOrder::kMma;
+}
+
+void allow_shared(const void* kernel, std::size_t bytes) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "shared memory");
+}
+
+// The fp16 kernels with what they need.
+class FastKernels {
+ public:
+  FastKernels(const DenseModel& m, const DenseInputs& inputs, const Embedding& embedding, std::size_t batch)
+      : embedding_(embedding),
+        length_(static_cast<int>(inputs.length())),
+        n_layers_(static_cast<int>(m.n_layers)),
+        d_mlp_(static_cast<int>(m.d_mlp)),
+        eps_(m.eps),
+        query_scale_(1.44269504088896341f / std::sqrt(static_cast<float>(m.d_head))),
+        ln_final_w_(m.ln_final_w),
+        ln_final_b_(m.ln_final_b),
+        first_(inputs.row_token.size() * 384),
+        z_(batch * kWidth),
+        y_(batch * kWidth),
+        x_last_(m.n_layers > 1 ? batch * kWidth : 0) {
+    mlp_chunks_ = stream_on_device(pack_last_mlp(m, tile_order()));
+    unembed_chunks_ = stream_on_device(pack_unembedding(m, tile_order()));
+    if (n_layers_ > 1) block_chunks_ = stream_on_device(pack_blocks(m, tile_order()));
+    prepare_device();
+    fill_first_layer(m.blocks.front(), inputs.row_token.size());
+  }
+
+  // Attention of the last block at the last position, and the residual there.
+  void run_blocks(std::uint32_t n, const std::uint32_t* rows) const {
+    if (n_layers_ == 1) {
+      const auto kernel = length_ <= 32 ? last_attention<32> : last_attention<64>;
+      kernel<<<n_sm_ * 8, 256>>>(n, length_, rows, first_.data(), z_.data());
+      return;
+    }
+    const BlocksArgs args{.n = n,
+                          .length = length_,
+                          .n_layers = n_layers_,
+                          .d_mlp = d_mlp_,
+                          .eps = eps_,
+                          .query_scale = query_scale_,
+                          .embedding = embedding_,
+                          .rows = rows,
+                          .first = first_.data(),
+                          .chunks = block_chunks_.data(),
+                          .n_chunks = static_cast<int>(block_chunks_.size() / kChunkVectors),
+                          .z = z_.data(),
+                          .x_last = x_last_.data()};
+    if (warps_ == 12) blocks<12><<<n_sm_, 384, sizeof(BlocksShared<12>)>>>(args);
+    if (warps_ == 8) blocks<8><<<n_sm_, 256, sizeof(BlocksShared<8>)>>>(args);
+    if (warps_ == 4) blocks<4><<<n_sm_, 128, sizeof(BlocksShared<4>)>>>(args);
+  }
+
+  void run_tail(const std::uint32_t* rows, UnembedArgs args) const {
+    const LastMlpArgs mlp_args{.n = args.n,
+                               .length = length_,
+                               .d_mlp = d_mlp_,
+                               .eps = eps_,
+                               .z = z_.data(),
+                               .x_last = x_last_.data(),
+                               .embedding = embedding_,
+                               .rows = rows,
+                               .ln_final_w = ln_final_w_.data(),
+                               .ln_final_b = ln_final_b_.data(),
+                               .chunks = mlp_chunks_.data(),
+                               .n_chunks = static_cast<int>(mlp_chunks_.size() / kChunkVectors),
+                               .out = y_.data()};
+    last_mlp<<<n_sm_, 32 * kMlpWarps, sizeof(MlpStream::Shared)>>>(mlp_args);
+    args.y = y_.data();
+    args.chunks = unembed_chunks_.data();
+    args.n_chunks = static_cast<int>(unembed_chunks_.size() / kChunkVectors);
+    unembed<<<2 * n_sm_, 32 * kUnembedWarps, sizeof(UnembedStream::Shared)>>>(args);
+  }
+
+ private:
+  void prepare_device() {
+    int device = 0, shared = 0;
+    check(cudaGetDevice(&device), "device");
+    check(cudaDeviceGetAttribute(&n_sm_, cudaDevAttrMultiProcessorCount, device), "device");
+    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
+    const auto most = static_cast<std::size_t>(shared);
+    warps_ = sizeof(BlocksShared<12>) <= most ? 12 : sizeof(BlocksShared<8>) <= most ? 8 : 4;
+    if (warps_ == 12) allow_shared(reinterpret_cast<const void*>(blocks<12>), sizeof(BlocksShared<12>));
+    if (warps_ == 8) allow_shared(reinterpret_cast<const void*>(blocks<8>), sizeof(BlocksShared<8>));
+    if (warps_ == 4) allow_shared(reinterpret_cast<const void*>(blocks<4>), sizeof(BlocksShared<4>));
+    allow_shared(reinterpret_cast<const void*>(last_mlp), sizeof(MlpStream::Shared));
+    allow_shared(reinterpret_cast<const void*>(unembed), sizeof(UnembedStream::Shared));
+  }
+
+  void fill_first_layer(const DenseBlock& block, std::size_t n_rows) {
+    const DeviceArray<float> ln_w(block.ln1_w), ln_b(block.ln1_b), w(block.w_qkv), b(block.b_qkv);
+    first_layer_rows<<<static_cast<unsigned>(n_rows), 128>>>(embedding_, ln_w.data(), ln_b.data(), eps_,
+                                                             w.data(), b.data(), query_scale_, first_.data());
+    check(cudaDeviceSynchronize(), "first layer");
+  }
+
+  Embedding embedding_;
+  int length_, n_layers_, d_mlp_, n_sm_ = 0, warps_ = 12;
+  float eps_, query_scale_;
+  DeviceArray<float> ln_final_w_, ln_final_b_;
+  DeviceArray<__half> first_;  // [rows, 384]
+  DeviceArray<__half> z_, y_;  // [batch, 128]
+  DeviceArray<float> x_last_;  // [batch, 128]
+  DeviceArray<uint4> block_chunks_, mlp_chunks_, unembed_chunks_;
+};
+
+std::size_t usual_batch(const DenseModel& m, bool fast) {
+  if (!fast) return 1u << 16;
+  return m.n_layers == 1 ? 1u << 20 : 1u << 18;
 }
 
 }  // namespace
@@ -67,17 +164,16 @@ std::string device_name() {
 }
 
 struct TruthEngine::Impl {
+  static constexpr std::size_t kBatchesListed = 8;  // near-ties are decided after that many batches
+  static constexpr std::uint32_t kAtOnce = 1 << 16;
+
   Impl(const DenseModel& m, const DenseInputs& inputs, std::uint64_t seed_, const EngineOptions& options_)
       : options(options_),
         seed(seed_),
         length(static_cast<int>(inputs.length())),
-        n_layers(static_cast<int>(m.n_layers)),
-        n_columns((m.d_vocab + 255) / 256 * 256),
-        batch(options_.batch > 0 ? options_.batch
-              : m.n_layers == 1  ? 1u << 20
-                                 : 1u << 18),
-        weights(m),
-        blocks_on_device(weights.blocks),
+        fast_sizes(fits_fast_kernels(m, inputs.length())),
+        batch(options_.batch > 0 ? options_.batch : usual_batch(m, fast_sizes)),
+        d_vocab(m.d_vocab),
         tables(inputs.tables),
         first_row(inputs.first_row),
         guide(inputs.guide),
@@ -86,169 +182,75 @@ struct TruthEngine::Impl {
         last_unit(inputs.last_unit),
         w_e(m.w_e),
         w_pos(m.w_pos),
-        ln_final_w(m.ln_final_w),
-        ln_final_b(m.ln_final_b),
-        w_u(padded_columns(m.w_u, m.d_model, m.d_vocab, n_columns)),
-        first_exact(inputs.row_token.size() * 384),
-        first_rounded(inputs.row_token.size() * 384),
+        forward(m, inputs),
         rows(batch * inputs.length()),
-        z(batch * kWidth),
-        y(batch * kWidth),
-        x_last(m.n_layers > 1 ? batch * kWidth : 0),
-        exact_z(batch * kWidth),
-        exact_x(m.n_layers > 1 ? batch * kWidth : 0),
-        near(batch),
+        near_rows(kAtOnce * inputs.length()),
+        no_target(std::vector<std::uint32_t>(kAtOnce, kNoTarget)),
+        near_said(kAtOnce),
+        near_margin(kAtOnce),
+        near(fast_sizes ? kBatchesListed * batch : 0),
         n_near_now(1),
-        n_now(1),
-        n_near_total(1),
-        counts(n_columns) {
-    std::vector<float> bias(n_columns, kNoToken);
-    std::copy(m.b_u.begin(), m.b_u.end(), bias.begin());
-    b_u = DeviceArray<float>(bias);
-    mlp_chunks = stream_on_device(pack_last_mlp(m, order()));
-    unembed_chunks = stream_on_device(pack_unembedding(m, order()));
-    if (n_layers > 1) block_chunks = stream_on_device(pack_blocks(m, order()));
+        counts((m.d_vocab + 63) / 64 * 64) {
+    const Embedding embedding{w_e.data(), w_pos.data(), row_token.data(), row_position.data()};
+    if (fast_sizes) fast.emplace(m, inputs, embedding, batch);
     counts.zero();
-    n_near_total.zero();
-    d_mlp = static_cast<int>(m.d_mlp);
-    d_vocab = m.d_vocab;
-    eps = m.eps;
-    score_scale = 1.0f / std::sqrt(static_cast<float>(m.d_head));
-    query_scale = score_scale * 1.44269504088896341f;
-    prepare_device();
-    first_layer_rows<<<static_cast<unsigned>(inputs.row_token.size()), 128>>>(
-        embedding(), weights.blocks[0].ln1_w, weights.blocks[0].ln1_b, eps, weights.blocks[0].w_qkv,
-        weights.blocks[0].b_qkv, query_scale, first_exact.data(), first_rounded.data());
-    check(cudaDeviceSynchronize(), "first layer");
+    n_near_now.zero();
   }
 
-  // Devices of compute capability 9.0 run the code for sm_90a, all others that for mma.sync.
-  static TileOrder order() {
-    int device = 0, major = 0, minor = 0;
-    check(cudaGetDevice(&device), "device");
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
-    check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "device");
-    return major == 9 && minor == 0 ? TileOrder::kWgmma : TileOrder::kMma;
-  }
-
-  Embedding embedding() const { return {w_e.data(), w_pos.data(), row_token.data(), row_position.data()}; }
-
-  void prepare_device() {
-    int device = 0, shared = 0;
-    check(cudaGetDevice(&device), "device");
-    check(cudaDeviceGetAttribute(&n_sm, cudaDevAttrMultiProcessorCount, device), "device");
-    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
-    const auto allow = [](const void* kernel, std::size_t bytes) {
-      check(
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-          "shared memory");
-    };
-    warps = sizeof(BlocksShared<12>) <= static_cast<std::size_t>(shared)  ? 12
-            : sizeof(BlocksShared<8>) <= static_cast<std::size_t>(shared) ? 8
-                                                                          : 4;
-    if (warps == 12) allow(reinterpret_cast<const void*>(blocks<12>), sizeof(BlocksShared<12>));
-    if (warps == 8) allow(reinterpret_cast<const void*>(blocks<8>), sizeof(BlocksShared<8>));
-    if (warps == 4) allow(reinterpret_cast<const void*>(blocks<4>), sizeof(BlocksShared<4>));
-    allow(reinterpret_cast<const void*>(last_mlp), sizeof(MlpStream::Shared));
-    allow(reinterpret_cast<const void*>(unembed), sizeof(UnembedStream::Shared));
-    allow(reinterpret_cast<const void*>(exact_blocks), exact_shared_bytes(length));
-  }
-
-  void sample(std::uint64_t first, std::uint32_t n) const {
+  void sample(const std::uint64_t* numbers, std::uint64_t first, std::uint32_t n, std::uint32_t* out) const {
     const SampleTables s{tables.data(), first_row.data(), guide.data(), last_unit.data(), length};
-    sample_rows<<<n_sm * 8, 256>>>(s, seed, first, n, rows.data());
+    sample_rows<<<1024, 256>>>(s, seed, numbers, first, n, out);
   }
 
-  template <class T>
-  void attend_last(InputList list, const T* qkv, float scale, T* out) const {
-    const auto kernel = length <= 32 ? last_attention<32, T> : last_attention<64, T>;
-    kernel<<<n_sm * 8, 256>>>(list, length, rows.data(), qkv, scale, out);
+  UnembedArgs unembed_args(std::uint64_t first, std::uint32_t n, const Verdicts& verdicts) const {
+    return {.n = n,
+            .first = first,
+            .near_tie = options.near_tie,
+            .near = near.data(),
+            .n_near = n_near_now.data(),
+            .verdicts = verdicts};
   }
 
-  void run_blocks(std::uint32_t n) const {
-    if (n_layers == 1) {
-      check(cudaMemcpyAsync(n_now.data(), &n, sizeof(n), cudaMemcpyHostToDevice), "copy to the device");
-      attend_last({nullptr, n_now.data()}, first_rounded.data(), 1.0f, z.data());
-      return;
-    }
-    const BlocksArgs args{.n = n,
-                          .length = length,
-                          .n_layers = n_layers,
-                          .d_mlp = d_mlp,
-                          .eps = eps,
-                          .query_scale = query_scale,
-                          .embedding = embedding(),
-                          .rows = rows.data(),
-                          .first = first_rounded.data(),
-                          .chunks = block_chunks.data(),
-                          .n_chunks = static_cast<int>(block_chunks.size() / kChunkVectors),
-                          .z = z.data(),
-                          .x_last = x_last.data()};
-    if (warps == 12) blocks<12><<<n_sm, 384, sizeof(BlocksShared<12>)>>>(args);
-    if (warps == 8) blocks<8><<<n_sm, 256, sizeof(BlocksShared<8>)>>>(args);
-    if (warps == 4) blocks<4><<<n_sm, 128, sizeof(BlocksShared<4>)>>>(args);
-  }
-
-  void run_tail(std::uint32_t n, const Verdicts& verdicts) const {
-    const LastMlpArgs mlp_args{.n = n,
-                               .length = length,
-                               .d_mlp = d_mlp,
-                               .eps = eps,
-                               .z = z.data(),
-                               .x_last = x_last.data(),
-                               .embedding = embedding(),
-                               .rows = rows.data(),
-                               .ln_final_w = ln_final_w.data(),
-                               .ln_final_b = ln_final_b.data(),
-                               .chunks = mlp_chunks.data(),
-                               .n_chunks = static_cast<int>(mlp_chunks.size() / kChunkVectors),
-                               .out = y.data()};
-    last_mlp<<<n_sm, 32 * kMlpWarps, sizeof(MlpStream::Shared)>>>(mlp_args);
-    const UnembedArgs args{.n = n,
-                           .y = y.data(),
-                           .chunks = unembed_chunks.data(),
-                           .n_chunks = static_cast<int>(unembed_chunks.size() / kChunkVectors),
-                           .near_tie = options.near_tie,
-                           .near = near.data(),
-                           .n_near = n_near_now.data(),
-                           .verdicts = verdicts};
-    unembed<<<2 * n_sm, 32 * kUnembedWarps, sizeof(UnembedStream::Shared)>>>(args);
-  }
-
-  // Of the inputs listed in near, or of all [0, *n_near_now).
-  void run_exact(const Verdicts& verdicts, bool all) const {
-    const ExactArgs args{.length = length,
-                         .n_layers = n_layers,
-                         .d_mlp = d_mlp,
-                         .n_columns = static_cast<int>(n_columns),
-                         .eps = eps,
-                         .score_scale = score_scale,
-                         .embedding = embedding(),
-                         .rows = rows.data(),
-                         .first = first_exact.data(),
-                         .blocks = blocks_on_device.data(),
-                         .ln_final_w = ln_final_w.data(),
-                         .ln_final_b = ln_final_b.data(),
-                         .w_u = w_u.data(),
-                         .b_u = b_u.data(),
-                         .list = {all ? nullptr : near.data(), n_near_now.data()},
-                         .z = exact_z.data(),
-                         .x_last = exact_x.data(),
-                         .verdicts = verdicts};
-    if (n_layers == 1)
-      attend_last(args.list, first_exact.data(), query_scale, exact_z.data());
-    else
-      exact_blocks<<<n_sm * 4, kExactThreads, exact_shared_bytes(length)>>>(args);
-    exact_tail<<<n_sm * 4, kExactThreads>>>(args);
-  }
-
-  void run(std::uint64_t first, std::uint32_t n, const Verdicts& verdicts) const {
-    check(cudaMemsetAsync(n_near_now.data(), 0, sizeof(std::uint32_t)), "clear");
-    sample(first, n);
-    run_blocks(n);
-    run_tail(n, verdicts);
-    if (options.near_tie > 0.0f) run_exact(verdicts, false);
+  // Samples [first, first + n), those of near-ties listed only.
+  void run(std::uint64_t first, std::uint32_t n, const Verdicts& verdicts) {
+    if (!fast_sizes) return run_exact(nullptr, first, n, verdicts, first);
+    if (batches_listed == kBatchesListed) settle(verdicts, first);
+    sample(nullptr, first, n, rows.data());
+    fast->run_blocks(n, rows.data());
+    fast->run_tail(rows.data(), unembed_args(first, n, verdicts));
+    ++batches_listed;
     check(cudaGetLastError(), "starting the kernels");
+  }
+
+  // Samples numbers[0..n), or [first, first + n), by the forward engine; verdicts begin at sample `origin`.
+  void run_exact(const std::uint64_t* numbers, std::uint64_t first, std::uint32_t n, const Verdicts& verdicts,
+                 std::uint64_t origin) const {
+    for (std::uint32_t done = 0; done < n; done += kAtOnce) {
+      const std::uint32_t now = std::min(kAtOnce, n - done);
+      const std::uint64_t* listed = numbers == nullptr ? nullptr : numbers + done;
+      sample(listed, first + done, now, near_rows.data());
+      forward.margins(now, near_rows.data(), no_target.data(), near_margin.data(), near_said.data(), nullptr);
+      std::uint32_t* said = verdicts.said;
+      if (said != nullptr && numbers == nullptr) said += first + done - origin;
+      count_said<<<(now + 255) / 256, 256>>>(now, near_said.data(), listed, origin, verdicts.counts, said);
+      if (verdicts.gap != nullptr && numbers == nullptr)  // by a second look, with what was said as target
+        forward.margins(now, near_rows.data(), near_said.data(), verdicts.gap + (first + done - origin),
+                        near_other(), nullptr);
+    }
+    check(cudaGetLastError(), "starting the kernels");
+  }
+  std::uint32_t* near_other() const {
+    if (other.size() == 0) other = DeviceArray<std::uint32_t>(kAtOnce);
+    return other.data();
+  }
+
+  // Decides the near-ties listed so far.
+  void settle(const Verdicts& verdicts, std::uint64_t origin) {
+    batches_listed = 0;
+    const std::uint32_t n = n_near_now.to_host()[0];
+    run_exact(near.data(), 0, n, verdicts, origin);
+    n_near_now.zero();
+    n_near_total += n;
   }
 
   Decisions decisions(std::size_t n, const DeviceArray<std::uint32_t>& said,
@@ -261,34 +263,28 @@ struct TruthEngine::Impl {
 
   EngineOptions options;
   std::uint64_t seed;
-  int length, n_layers;
-  std::size_t n_columns, batch, d_vocab = 0;
-  int d_mlp = 0, n_sm = 0, warps = 12;
-  float eps = 0.0f, score_scale = 0.0f, query_scale = 0.0f;
-  DeviceWeights weights;
-  DeviceArray<ExactBlock> blocks_on_device;
+  int length;
+  bool fast_sizes;
+  std::size_t batch, d_vocab, batches_listed = 0;
+  std::uint64_t n_near_total = 0;
   DeviceArray<DenseInputs::Table> tables;
   DeviceArray<std::uint32_t> first_row, guide, row_token, row_position;
   DeviceArray<std::uint64_t> last_unit;
-  DeviceArray<float> w_e, w_pos, ln_final_w, ln_final_b, w_u, b_u;
-  DeviceArray<uint4> block_chunks, mlp_chunks, unembed_chunks;
-  DeviceArray<float> first_exact;
-  DeviceArray<__half> first_rounded;
-  DeviceArray<std::uint32_t> rows;
-  DeviceArray<__half> z, y;
-  DeviceArray<float> x_last, exact_z, exact_x;
-  DeviceArray<std::uint32_t> near, n_near_now, n_now;
-  DeviceArray<unsigned long long> n_near_total, counts;
+  DeviceArray<float> w_e, w_pos;
+  ForwardEngine forward;
+  std::optional<FastKernels> fast;
+  DeviceArray<std::uint32_t> rows, near_rows, no_target, near_said;
+  DeviceArray<float> near_margin;
+  DeviceArray<std::uint64_t> near;
+  DeviceArray<std::uint32_t> n_near_now;
+  DeviceArray<unsigned long long> counts;
+  mutable DeviceArray<std::uint32_t> other;
 };
-
-namespace {
-__global__ void add_near(const std::uint32_t* now, unsigned long long* total) { *total += *now; }
-}  // namespace
 
 TruthEngine::TruthEngine(const DenseModel& model, const DenseInputs& inputs, std::uint64_t seed,
                          const EngineOptions& options) {
-  require_sizes(model, inputs.length());
   device_name();
+  require_forward_sizes(model, inputs.length());
   impl_ = std::make_unique<Impl>(model, inputs, seed, options);
 }
 TruthEngine::~TruthEngine() = default;
@@ -299,21 +295,21 @@ void TruthEngine::count(std::uint64_t first, std::uint64_t n) {
   for (std::uint64_t done = 0; done < n; done += impl_->batch) {
     const auto now = static_cast<std::uint32_t>(std::min<std::uint64_t>(impl_->batch, n - done));
     impl_->run(first + done, now, {impl_->counts.data(), nullptr, nullptr});
-    add_near<<<1, 1>>>(impl_->n_near_now.data(), impl_->n_near_total.data());
   }
 }
 
 void TruthEngine::collect(std::span<std::uint64_t> counts) {
+  impl_->settle({impl_->counts.data(), nullptr, nullptr}, 0);
   check(cudaDeviceSynchronize(), "counting");
   const std::vector<unsigned long long> found = impl_->counts.to_host();
   for (std::size_t id = 0; id < counts.size(); ++id) counts[id] += found[id];
   impl_->counts.zero();
 }
 
-std::uint64_t TruthEngine::n_near() const { return impl_->n_near_total.to_host()[0]; }
+std::uint64_t TruthEngine::n_near() const { return impl_->n_near_total; }
 
 std::vector<std::uint32_t> TruthEngine::sampled_rows(std::uint64_t first, std::size_t n) {
-  impl_->sample(first, static_cast<std::uint32_t>(n));
+  impl_->sample(nullptr, first, static_cast<std::uint32_t>(n), impl_->rows.data());
   check(cudaDeviceSynchronize(), "sampling");
   std::vector<std::uint32_t> rows = impl_->rows.to_host();
   rows.resize(n * static_cast<std::size_t>(impl_->length));
@@ -323,39 +319,37 @@ std::vector<std::uint32_t> TruthEngine::sampled_rows(std::uint64_t first, std::s
 Decisions TruthEngine::decide(std::uint64_t first, std::size_t n) {
   const DeviceArray<std::uint32_t> said(impl_->batch);
   const DeviceArray<float> gap(impl_->batch);
-  const DeviceArray<unsigned long long> counts(impl_->n_columns);
-  impl_->run(first, static_cast<std::uint32_t>(n), {counts.data(), said.data(), gap.data()});
+  const DeviceArray<unsigned long long> counts(impl_->counts.size());
+  const Verdicts verdicts{counts.data(), said.data(), gap.data()};
+  impl_->run(first, static_cast<std::uint32_t>(n), verdicts);
+  impl_->settle(verdicts, first);
   return impl_->decisions(n, said, gap);
 }
 
 Decisions TruthEngine::decide_exact(std::uint64_t first, std::size_t n) {
-  const DeviceArray<std::uint32_t> said(impl_->batch);
-  const DeviceArray<float> gap(impl_->batch);
-  const DeviceArray<unsigned long long> counts(impl_->n_columns);
-  impl_->sample(first, static_cast<std::uint32_t>(n));
-  const auto all = static_cast<std::uint32_t>(n);
-  check(cudaMemcpy(impl_->n_near_now.data(), &all, sizeof(all), cudaMemcpyHostToDevice),
-        "copy to the device");
-  impl_->run_exact({counts.data(), said.data(), gap.data()}, true);
-  check(cudaGetLastError(), "starting the kernels");
+  const DeviceArray<std::uint32_t> said(n);
+  const DeviceArray<float> gap(n);
+  const DeviceArray<unsigned long long> counts(impl_->counts.size());
+  impl_->run_exact(nullptr, first, static_cast<std::uint32_t>(n), {counts.data(), said.data(), gap.data()},
+                   first);
   return impl_->decisions(n, said, gap);
 }
 
 TruthEngine::StageSeconds TruthEngine::time_stages(std::uint64_t first) {
+  if (!impl_->fast_sizes) return {};
   cudaEvent_t event[5];
   for (cudaEvent_t& e : event) check(cudaEventCreate(&e), "timing");
   const auto n = static_cast<std::uint32_t>(impl_->batch);
-  const DeviceArray<unsigned long long> counts(impl_->n_columns);
+  const DeviceArray<unsigned long long> counts(impl_->counts.size());
   const Verdicts verdicts{counts.data(), nullptr, nullptr};
-  impl_->n_near_now.zero();
   cudaEventRecord(event[0]);
-  impl_->sample(first, n);
+  impl_->sample(nullptr, first, n, impl_->rows.data());
   cudaEventRecord(event[1]);
-  impl_->run_blocks(n);
+  impl_->fast->run_blocks(n, impl_->rows.data());
   cudaEventRecord(event[2]);
-  impl_->run_tail(n, verdicts);
+  impl_->fast->run_tail(impl_->rows.data(), impl_->unembed_args(first, n, verdicts));
   cudaEventRecord(event[3]);
-  if (impl_->options.near_tie > 0.0f) impl_->run_exact(verdicts, false);
+  impl_->settle(verdicts, first);
   cudaEventRecord(event[4]);
   check(cudaDeviceSynchronize(), "timing");
   float ms[4];

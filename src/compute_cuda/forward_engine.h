@@ -1,0 +1,30 @@
+// The forward pass of any model on the device, nearly as exact as fp32 on the CPU: products in split fp16,
+// everything else in fp32. For .cu files.
+#pragma once
+
+#include <memory>
+
+#include "compute_cuda/split_products.h"
+
+namespace deeptail::cuda {
+
+// Throws Failure where the sizes are beyond what the kernels take.
+void require_forward_sizes(const DenseModel& model, std::size_t length);
+
+class ForwardEngine {
+ public:
+  ForwardEngine(const DenseModel& model, const DenseInputs& inputs);
+  ~ForwardEngine();
+  ForwardEngine(ForwardEngine&&) noexcept;
+
+  // rows: [n, length], rows of DenseInputs; target: [n] token ids, or kNoTarget -> margin and other as
+  // Unembedding has them: [n]. Any n. On the device, asynchronous; calls must not overlap.
+  void margins(std::uint32_t n, const std::uint32_t* rows, const std::uint32_t* target, float* margin,
+               std::uint32_t* other, cudaStream_t stream) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace deeptail::cuda
