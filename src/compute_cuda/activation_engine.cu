@@ -89,7 +89,7 @@ ProposeKernel propose_kernel(MoveKernel kernel) {
       return propose_points<MoveKernel::kRwmh, kGaussian>;
     case MoveKernel::kMapla:
       // A Gaussian's metric is constant: MAPLA is MALA.
-      return propose_points<kGaussian ? MoveKernel::kMala : MoveKernel::kMapla, kGaussian>;
+      return propose_points < kGaussian ? MoveKernel::kMala : MoveKernel::kMapla, kGaussian > ;
     case MoveKernel::kPcn:
       return propose_points<MoveKernel::kPcn, kGaussian>;
     case MoveKernel::kMala:
@@ -360,9 +360,9 @@ void ActivationEngine::set(std::span<const float> u, std::span<const std::uint32
 
 void ActivationEngine::scores(std::span<float> out) {
   Impl& s = *impl_;
-  all_candidates<<<row_blocks(s.n), kRowThreads>>>(
-      static_cast<std::uint32_t>(s.n), static_cast<int>(s.d), static_cast<int>(s.stride), s.u.data(),
-      s.groups.data(), s.waiting(s.count.data()));
+  all_candidates<<<row_blocks(s.n), kRowThreads>>>(static_cast<std::uint32_t>(s.n), static_cast<int>(s.d),
+                                                   static_cast<int>(s.stride), s.u.data(), s.groups.data(),
+                                                   s.waiting(s.count.data()));
   s.run_scores(s.count.data(), [] {});
   s.settle(s.count.data(), 0.0f, nullptr, nullptr, s.margin.data());
   const std::vector<float> found = download(s.margin, s.n);
@@ -385,9 +385,9 @@ void ActivationEngine::resample(std::span<const std::uint32_t> parents) {
 MovesDone ActivationEngine::move(const LevelMoves& m) {
   Impl& s = *impl_;
   const Impl::Counters counters(m.moves);
-  check(cudaMemcpyAsync(s.before.data(), s.u.data(), s.n * s.stride * sizeof(float),
-                        cudaMemcpyDeviceToDevice),
-        "copy on the device");
+  check(
+      cudaMemcpyAsync(s.before.data(), s.u.data(), s.n * s.stride * sizeof(float), cudaMemcpyDeviceToDevice),
+      "copy on the device");
   for (std::size_t move = 0; move < m.moves; ++move) {
     s.run_move(m, move, counters, [] {});
     if (s.grouped() && move % m.group_every == 0) s.run_group_move(m, move, counters);
@@ -399,10 +399,9 @@ MovesDone ActivationEngine::move(const LevelMoves& m) {
   for (std::size_t i = 0; i < m.moves; ++i)
     done.accepted += accepted[i], done.scored += open[i] + open_groups[i];
   const double h = counters.h.to_host().back();
-  done.step_size =
-      m.moves <= m.burn_in
-          ? s.sizes(m, counters).after(h, accepted.back(), static_cast<std::uint32_t>(s.n))
-          : h;
+  done.step_size = m.moves <= m.burn_in
+                       ? s.sizes(m, counters).after(h, accepted.back(), static_cast<std::uint32_t>(s.n))
+                       : h;
   return done;
 }
 

@@ -40,9 +40,9 @@ struct LevelMoves {
   float level = 0.0f;
   std::uint64_t number = 0, seed = 0;  // of the level, of the run
   std::size_t moves = 0, burn_in = 0, group_every = 2;
-  double step_size = 0.0;                   // at the first move
-  double adaptation = 0.0, wanted = 0.0;    // h <- h exp(adaptation (acceptance - wanted)) in the burn-in
-  double largest = 1e300;                   // step size
+  double step_size = 0.0;                 // at the first move
+  double adaptation = 0.0, wanted = 0.0;  // h <- h exp(adaptation (acceptance - wanted)) in the burn-in
+  double largest = 1e300;                 // step size
 };
 
 struct MovesDone {
@@ -64,8 +64,8 @@ class ActivationEngine {
   void scores(std::span<float> out);  // [n]: margins
   void resample(std::span<const std::uint32_t> parents);
   MovesDone move(const LevelMoves& moves);
-  std::vector<float> points() const;           // [n, d]
-  std::vector<std::uint32_t> groups() const;   // [n], or empty
+  std::vector<float> points() const;          // [n, d]
+  std::vector<std::uint32_t> groups() const;  // [n], or empty
 
   // Mean seconds of the parts of a move, over the given moves, each part timed apart.
   struct StageSeconds {

@@ -75,7 +75,7 @@ __global__ void pack_columns(const float* panels, int d, int n_columns, int widt
   const float* from = panels + static_cast<std::size_t>(column / 16) * d * 16 + column % 16;
   float squares = 0.0f, rest_squares = 0.0f;
   for (int k = 0; k < width; k += 8) {
-    __half h[8], l[8];
+    alignas(16) __half h[8], l[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const float w = exists && k + i < d ? from[static_cast<std::size_t>(k + i) * 16] : 0.0f;
@@ -96,8 +96,8 @@ __global__ void pack_columns(const float* panels, int d, int n_columns, int widt
 }
 
 struct MaximaArgs {
-  const __half* y;  // [n, width], in the order of split_rows.cuh
-  const __half* w;  // as ColumnWeights
+  const __half* y;    // [n, width], in the order of split_rows.cuh
+  const __half* w;    // as ColumnWeights
   const float* bias;  // [n_tiles * 256]
   std::uint32_t n;
   const std::uint32_t* n_device;
@@ -181,7 +181,28 @@ __device__ inline void wgmma_256(float (&c)[32][4], std::uint64_t a, std::uint64
       "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,"
       "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}, "
       "%128, %129, 1, 1, 1, 0, 0;\n"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]), "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]), "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3]), "+f"(c[16][0]), "+f"(c[16][1]), "+f"(c[16][2]), "+f"(c[16][3]), "+f"(c[17][0]), "+f"(c[17][1]), "+f"(c[17][2]), "+f"(c[17][3]), "+f"(c[18][0]), "+f"(c[18][1]), "+f"(c[18][2]), "+f"(c[18][3]), "+f"(c[19][0]), "+f"(c[19][1]), "+f"(c[19][2]), "+f"(c[19][3]), "+f"(c[20][0]), "+f"(c[20][1]), "+f"(c[20][2]), "+f"(c[20][3]), "+f"(c[21][0]), "+f"(c[21][1]), "+f"(c[21][2]), "+f"(c[21][3]), "+f"(c[22][0]), "+f"(c[22][1]), "+f"(c[22][2]), "+f"(c[22][3]), "+f"(c[23][0]), "+f"(c[23][1]), "+f"(c[23][2]), "+f"(c[23][3]), "+f"(c[24][0]), "+f"(c[24][1]), "+f"(c[24][2]), "+f"(c[24][3]), "+f"(c[25][0]), "+f"(c[25][1]), "+f"(c[25][2]), "+f"(c[25][3]), "+f"(c[26][0]), "+f"(c[26][1]), "+f"(c[26][2]), "+f"(c[26][3]), "+f"(c[27][0]), "+f"(c[27][1]), "+f"(c[27][2]), "+f"(c[27][3]), "+f"(c[28][0]), "+f"(c[28][1]), "+f"(c[28][2]), "+f"(c[28][3]), "+f"(c[29][0]), "+f"(c[29][1]), "+f"(c[29][2]), "+f"(c[29][3]), "+f"(c[30][0]), "+f"(c[30][1]), "+f"(c[30][2]), "+f"(c[30][3]), "+f"(c[31][0]), "+f"(c[31][1]), "+f"(c[31][2]), "+f"(c[31][3])
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
+        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]),
+        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
+        "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
+        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]),
+        "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
+        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]),
+        "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]),
+        "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3]), "+f"(c[16][0]), "+f"(c[16][1]),
+        "+f"(c[16][2]), "+f"(c[16][3]), "+f"(c[17][0]), "+f"(c[17][1]), "+f"(c[17][2]), "+f"(c[17][3]),
+        "+f"(c[18][0]), "+f"(c[18][1]), "+f"(c[18][2]), "+f"(c[18][3]), "+f"(c[19][0]), "+f"(c[19][1]),
+        "+f"(c[19][2]), "+f"(c[19][3]), "+f"(c[20][0]), "+f"(c[20][1]), "+f"(c[20][2]), "+f"(c[20][3]),
+        "+f"(c[21][0]), "+f"(c[21][1]), "+f"(c[21][2]), "+f"(c[21][3]), "+f"(c[22][0]), "+f"(c[22][1]),
+        "+f"(c[22][2]), "+f"(c[22][3]), "+f"(c[23][0]), "+f"(c[23][1]), "+f"(c[23][2]), "+f"(c[23][3]),
+        "+f"(c[24][0]), "+f"(c[24][1]), "+f"(c[24][2]), "+f"(c[24][3]), "+f"(c[25][0]), "+f"(c[25][1]),
+        "+f"(c[25][2]), "+f"(c[25][3]), "+f"(c[26][0]), "+f"(c[26][1]), "+f"(c[26][2]), "+f"(c[26][3]),
+        "+f"(c[27][0]), "+f"(c[27][1]), "+f"(c[27][2]), "+f"(c[27][3]), "+f"(c[28][0]), "+f"(c[28][1]),
+        "+f"(c[28][2]), "+f"(c[28][3]), "+f"(c[29][0]), "+f"(c[29][1]), "+f"(c[29][2]), "+f"(c[29][3]),
+        "+f"(c[30][0]), "+f"(c[30][1]), "+f"(c[30][2]), "+f"(c[30][3]), "+f"(c[31][0]), "+f"(c[31][1]),
+        "+f"(c[31][2]), "+f"(c[31][3])
       : "l"(a), "l"(b));
 }
 
@@ -206,10 +227,10 @@ class MaximaWorker {
           const std::uint32_t slot = i % kStages;
           if (i >= kStages) barrier_wait(&s_.free[slot], (i / kStages - 1) & 1);
           const bool with_rows = !kResident || tile == first;
-          asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(
-                           address_of(&s_.filled[slot])),
-                       "r"(kColumnPieceBytes + (with_rows ? kRowPieceBytes : 0))
-                       : "memory");
+          asm volatile(
+              "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(address_of(&s_.filled[slot])),
+              "r"(kColumnPieceBytes + (with_rows ? kRowPieceBytes : 0))
+              : "memory");
           copy(s_.columns[slot], a_.w, static_cast<std::size_t>(tile), k, kColumnPieceBytes, slot);
           if (with_rows)
             copy(s_.rows[row_piece(k, slot)], a_.y, items_.row_tile(item), k, kRowPieceBytes, slot);
@@ -249,10 +270,10 @@ class MaximaWorker {
   __device__ void multiply(float (&c)[32][4]) {
 #pragma unroll
     for (int n = 0; n < 32; ++n) c[n][0] = c[n][1] = c[n][2] = c[n][3] = 0.0f;
-    begin_products();
     for (int k = 0; k < pieces(); ++k) {
       const std::uint32_t slot = used_ % kStages;
       barrier_wait(&s_.filled[slot], used_ / kStages & 1);
+      begin_products();
       constexpr int kRowSlab = kTileRows * 16, kColumnSlab = kMaximaColumns * 16;  // bytes of 8 of k
       const unsigned char* rows = s_.rows[row_piece(k, slot)] + threadIdx.x / 128 * 64 * 16;
 #pragma unroll
@@ -260,10 +281,8 @@ class MaximaWorker {
         wgmma_256(c, weights_at(rows + 2 * i * kRowSlab, kRowSlab),
                   weights_at(s_.columns[slot] + 2 * i * kColumnSlab, kColumnSlab));
       asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory");
-      if (k > 0) {
-        asm volatile("wgmma.wait_group.sync.aligned 1;\n" ::: "memory");
-        give_back(used_ - 1);
-      }
+      asm volatile("wgmma.wait_group.sync.aligned 1;\n" ::: "memory");
+      if (k > 0) give_back(used_ - 1);
       ++used_;
     }
     asm volatile("wgmma.wait_group.sync.aligned 0;\n" ::: "memory");
@@ -327,13 +346,15 @@ __device__ void find_maxima(const MaximaArgs& a, unsigned char* memory) {
         if (warp == kMaximaWarps) continue;
         for (int i = 0; i < kTileDepth / 16; ++i) {
           std::uint32_t factor[4];
-          load_matrices(factor, reinterpret_cast<const __half*>(
-                                    rows + ((2 * i + matrix / 2) * kTileRows + 16 * warp + matrix % 2 * 8 + r) * 16));
+          load_matrices(factor,
+                        reinterpret_cast<const __half*>(
+                            rows + ((2 * i + matrix / 2) * kTileRows + 16 * warp + matrix % 2 * 8 + r) * 16));
 #pragma unroll
           for (int n = 0; n < 32; n += 2) {
             std::uint32_t b[4];
-            load_matrices(b, reinterpret_cast<const __half*>(
-                                 columns + ((2 * i + matrix % 2) * kMaximaColumns + 8 * (n + matrix / 2) + r) * 16));
+            load_matrices(
+                b, reinterpret_cast<const __half*>(
+                       columns + ((2 * i + matrix % 2) * kMaximaColumns + 8 * (n + matrix / 2) + r) * 16));
             mma(c[n], factor, b[0], b[1]);
             mma(c[n + 1], factor, b[2], b[3]);
           }

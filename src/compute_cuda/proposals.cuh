@@ -33,9 +33,7 @@ struct PriorTerms {
         power(static_cast<float>(-(p.nu + 1.0))),
         nu(p.nu),
         scale(p.scale) {}
-  __device__ float gradient(float u) const {
-    return kGaussian ? -u : power * u / (width + u * u);
-  }
+  __device__ float gradient(float u) const { return kGaussian ? -u : power * u / (width + u * u); }
   // Log density at v minus that at u, without the factor of density_factor().
   __device__ double change(float u, float v) const {
     if constexpr (kGaussian) return static_cast<double>(v) * v - static_cast<double>(u) * u;
@@ -210,8 +208,7 @@ struct ProposeGroupsArgs {
 };
 
 // Another group from its prior, with the residual as it is.
-__global__ void __launch_bounds__(kRowThreads)
-    propose_groups(const __grid_constant__ ProposeGroupsArgs a) {
+__global__ void __launch_bounds__(kRowThreads) propose_groups(const __grid_constant__ ProposeGroupsArgs a) {
   const std::uint32_t particle = blockIdx.x * kRowWarps + threadIdx.x / 32;
   if (particle >= a.n) return;
   const int lane = threadIdx.x % 32;
