@@ -22,6 +22,12 @@ __device__ inline T warp_sum(T v) {
   return v;
 }
 
+__device__ inline float warp_max(float v) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) v = fmaxf(v, __shfl_xor_sync(kAllLanes, v, step));
+  return v;
+}
+
 // A product prior (prior/product_prior.cpp).
 template <bool kGaussian>
 struct PriorTerms {

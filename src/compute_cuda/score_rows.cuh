@@ -80,6 +80,16 @@ __global__ void __launch_bounds__(kRowThreads) normalise_rows(const __grid_const
                  kSumSlack * reach * (a.norms.largest + a.norms.largest_rest);
 }
 
+// What becomes of candidates: their margin is written down, or those at or above the level are accepted.
+struct Fate {
+  float* margin = nullptr;  // [n], in the order of the candidates; null: accept
+  float level = 0.0f;
+  const float* proposed = nullptr;    // [particles, stride]; null: another group is accepted
+  float* u = nullptr;                 // [particles, stride]
+  std::uint32_t* groups = nullptr;    // [particles]
+  std::uint32_t* accepted = nullptr;  // counts them
+};
+
 struct SettleArgs {
   std::uint32_t n;
   const std::uint32_t* n_device;
@@ -88,16 +98,10 @@ struct SettleArgs {
   const float* maxima;  // [n, n_tiles]: of fp16 logits
   const float *own, *error;
   ColumnWeights w;
-  const float* bias;  // [n_tiles * 256]: very low for the target and beyond the vocabulary
-  // For decisions:
-  float level;
+  const float* bias;            // [n_tiles * 256]: very low for the target and beyond the vocabulary
   const std::uint32_t* which;   // [n]: the particle
-  const float* proposed;        // [particles, stride], or null: another group is proposed
   const std::uint32_t* groups;  // [n]: of candidates, or null
-  float* u;                     // [particles, stride]
-  std::uint32_t *particle_groups, *accepted;
-  // For scores:
-  float* margin;  // [n], in the order of the candidates, or null
+  Fate fate;
 };
 
 inline constexpr int kSettleThreads = kMaximaColumns;
@@ -144,27 +148,28 @@ __global__ void __launch_bounds__(kSettleThreads) settle_rows(const __grid_const
   }
   top = block_max(top, scratch);
   const float own = a.own[row], error = a.error[row];
-  if (a.margin != nullptr) {
+  const Fate& fate = a.fate;
+  if (fate.margin != nullptr) {
     const float best = exact_maximum(a, row, y, maxima, top - 2.0f * error, scratch);
-    if (threadIdx.x == 0) a.margin[row] = own - best;
+    if (threadIdx.x == 0) fate.margin[row] = own - best;
     return;
   }
-  const float most = own - a.level;  // that another logit may be
+  const float most = own - fate.level;  // that another logit may be
   if (top - error > most) return;
   // Beyond the range of fp16 the error is infinite or NaN, which leads to fp32.
   if (!(top + error < most)) {
     const float best = exact_maximum(a, row, y, maxima, most - error, scratch);
-    if (!(own - best >= a.level)) return;
+    if (!(own - best >= fate.level)) return;
   }
   const std::uint32_t particle = a.which[row];
-  if (a.proposed == nullptr) {
-    if (threadIdx.x == 0) a.particle_groups[particle] = a.groups[row];
+  if (fate.proposed == nullptr) {
+    if (threadIdx.x == 0) fate.groups[particle] = a.groups[row];
     return;
   }
+  const std::size_t first = static_cast<std::size_t>(particle) * a.stride;
   for (int j = static_cast<int>(threadIdx.x); j < a.d; j += kSettleThreads)
-    a.u[static_cast<std::size_t>(particle) * a.stride + j] =
-        a.proposed[static_cast<std::size_t>(particle) * a.stride + j];
-  if (threadIdx.x == 0) atomicAdd(a.accepted, 1u);
+    fate.u[first + j] = fate.proposed[first + j];
+  if (threadIdx.x == 0) atomicAdd(fate.accepted, 1u);
 }
 
 }  // namespace deeptail::cuda

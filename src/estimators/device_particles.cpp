@@ -140,5 +140,6 @@ ConstRows DeviceParticles::rows() {
 }
 
 std::uint64_t DeviceParticles::score_evals() const { return impl_->score_evals; }
+cuda::ActivationEngine& DeviceParticles::engine() { return impl_->engine; }
 
 }  // namespace deeptail

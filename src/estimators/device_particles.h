@@ -9,6 +9,10 @@
 
 namespace deeptail {
 
+namespace cuda {
+class ActivationEngine;
+}
+
 class DeviceParticles {
  public:
   struct Problem {
@@ -33,6 +37,7 @@ class DeviceParticles {
 
   ConstRows rows();  // valid until the next call
   std::uint64_t score_evals() const;
+  cuda::ActivationEngine& engine();  // for measurements
 
  private:
   struct Impl;
