@@ -1,14 +1,17 @@
-"""Inputs per second of a compiled PyTorch model in fp16 that samples, runs and counts: what deeptail's GPU count is compared with.
+"""Inputs per second of `deeptail truth --device cuda` and of a compiled PyTorch model in fp16 that samples, runs and counts, in one
+run, with the share of the measured ceilings. Prints Markdown.
 
-    python3 bench/truth_vs_pytorch.py [--models dt-1l,dt-2l,dt-4l] [--dist hex] [--seconds 5]
+    python3 bench/truth_vs_pytorch.py BINARY [--models dt-1l,dt-2l,dt-4l] [--dist hex] [--seconds 4]
 
-Only the last position goes through the last block's query, output and MLP and through the unembedding; tokens come from lookup tables
+PyTorch: only the last position goes through the last block's query, output and MLP and through the unembedding; tokens come from lookup tables
 of 2^16 entries. torch.compile fuses what it can. The best batch size counts.
 """
 
 import argparse
 import json
 import pathlib
+import subprocess
+import tempfile
 import time
 
 import safetensors.torch
@@ -72,44 +75,98 @@ class Model:
         return F.linear(y, raw["unembed.W_U"].t(), raw["unembed.b_U"]).argmax(-1)
 
 
+def pytorch_rate(model, tables, seconds, log_batches):
+    """-> (inputs per second, log2 of the batch) of the best batch size."""
+    length, results = tables.shape[0], {}
+    for log_batch in log_batches:
+        batch = 1 << log_batch
+        inner = torch.compile(model.__call__, dynamic=False)
+
+        @torch.no_grad()
+        def run(counts):
+            at = torch.randint(0, ENTRIES, (batch, length), device="cuda")
+            tokens = tables[torch.arange(length, device="cuda"), at]
+            return counts + torch.bincount(inner(tokens), minlength=model.cfg["d_vocab"])
+
+        counts = torch.zeros(model.cfg["d_vocab"], dtype=torch.long, device="cuda")
+        for _ in range(3):
+            run(counts)
+        torch.cuda.synchronize()
+        start, done = time.time(), 0
+        while time.time() - start < seconds:
+            for _ in range(4):
+                counts = run(counts)
+                done += batch
+            torch.cuda.synchronize()
+        results[done / (time.time() - start)] = log_batch
+    best = max(results)
+    return best, results[best]
+
+
+def deeptail_rate(binary, name, dist, near_tie, log_samples):
+    """Inputs per second, without what loading takes: from the times of two counts of different size."""
+    times = []
+    with tempfile.TemporaryDirectory() as folder:
+        for k in (log_samples - 3, log_samples):
+            start = time.time()
+            subprocess.run([binary, "truth", "--model", name, "--dist", dist, "--samples", f"2^{k}", "--device", "cuda", "--near-tie",
+                            str(near_tie), "--quiet", "--out", f"{folder}/{k}.json"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+            times.append(time.time() - start)
+    return ((1 << log_samples) - (1 << log_samples - 3)) / (times[1] - times[0])
+
+
+def multiply_adds(cfg, length):
+    """Of one input, as far as the last position needs them and first-layer keys and values come from a table."""
+    d, a, h = cfg["d_model"], cfg["n_heads"] * cfg["d_head"], cfg["d_mlp"]
+    rest = d * a + 2 * d * h  # W_O and MLP of a position
+    attention = length * (length + 1) * a  # scores and averages, causal
+    full = (cfg["n_layers"] - 1) * (length * rest + attention)
+    projections = (cfg["n_layers"] - 2) * length * 3 * d * a + length * 2 * d * a + d * a if cfg["n_layers"] > 1 else 0
+    return full + projections + 2 * length * a + rest + d * cfg["d_vocab"]
+
+
+def ceilings():
+    """Measured: fp16 multiply-adds per second of a large matrix product, and bytes per second of a large copy."""
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.float16) for _ in range(2))
+    source = torch.empty(1 << 30, device="cuda", dtype=torch.uint8)
+
+    def rate(what, amount, repeats=20):
+        for _ in range(3):
+            what()
+        torch.cuda.synchronize()
+        start = time.time()
+        for _ in range(repeats):
+            what()
+        torch.cuda.synchronize()
+        return amount * repeats / (time.time() - start)
+
+    return rate(lambda: a @ b, 8192**3), rate(source.clone, 2 << 30)
+
+
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
     parser.add_argument("--models", default="dt-1l,dt-2l,dt-4l")
     parser.add_argument("--dist", default="hex")
     parser.add_argument("--seconds", type=float, default=4.0)
     args = parser.parse_args()
+    binary = str(pathlib.Path(args.binary).resolve())
     torch.backends.cuda.enable_cudnn_sdp(False)  # fails on large batches
     dist = json.loads((ROOT / "distributions" / f"{args.dist}.json").read_text())
     tables = lookup_tables(dist).cuda()
-    length = tables.shape[0]
+    macs, copied = ceilings()
+    print(f"{torch.cuda.get_device_name()}, `{args.dist}`: measured ceilings {macs / 1e12:.0f} TMAC/s (fp16 product of 8192), "
+          f"{copied / 1e12:.2f} TB/s (copy)\n")
+    print("| model | deeptail M/s | near-ties decided again | PyTorch M/s (batch) | ratio | TMAC/s | of the ceiling |")
+    print("|---|---|---|---|---|---|---|", flush=True)
     for name in args.models.split(","):
         model = Model(ROOT / "models" / name)
-        results = {}
-        for log_batch in ((15, 17) if name == "dt-1l" else (12, 13)):
-            batch = 1 << log_batch
-
-            inner = torch.compile(model.__call__, dynamic=False)
-
-            @torch.no_grad()
-            def run(counts):
-                at = torch.randint(0, ENTRIES, (batch, length), device="cuda")
-                tokens = tables[torch.arange(length, device="cuda"), at]
-                return counts + torch.bincount(inner(tokens), minlength=model.cfg["d_vocab"])
-
-            counts = torch.zeros(model.cfg["d_vocab"], dtype=torch.long, device="cuda")
-            for _ in range(3):
-                run(counts)
-            torch.cuda.synchronize()
-            start, done = time.time(), 0
-            while time.time() - start < args.seconds:
-                for _ in range(4):
-                    counts = run(counts)
-                    done += batch
-                torch.cuda.synchronize()
-            results[log_batch] = done / (time.time() - start)
-        best = max(results, key=results.get)
-        print(f"pytorch {name} {args.dist}: {results[best] / 1e6:.2f} million inputs/s (batch 2^{best}; "
-              + ", ".join(f"2^{k} {v / 1e6:.2f}" for k, v in results.items()) + ")", flush=True)
+        deep = model.cfg["n_layers"] > 1
+        fast, exact = (deeptail_rate(binary, name, args.dist, tie, 27 if deep else 31) for tie in (0, 0.03))
+        theirs, log_batch = pytorch_rate(model, tables, args.seconds, (12, 13) if deep else (15, 17))
+        done = fast * multiply_adds(model.cfg, tables.shape[0])
+        print(f"| {name} | {fast / 1e6:.1f} | {exact / 1e6:.1f} | {theirs / 1e6:.2f} (2^{log_batch}) | {fast / theirs:.1f}, "
+              f"{exact / theirs:.1f} | {done / 1e12:.0f} | {100 * done / macs:.0f} % |", flush=True)
 
 
 if __name__ == "__main__":

@@ -173,4 +173,28 @@ double tokensplit_budget(const ModelConfig& config, const Distribution& dist);
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
                     const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going = {});
 
+// --- tokensplit on a CUDA device (docs/cuda.md) ---
+
+struct TokensplitTask {
+  Target target;  // of one token
+  TokensplitConfig config = {};
+};
+struct ManyHooks {
+  // Called as soon as a task is done, one at a time, in any order. cost.seconds is its share of the device's
+  // time.
+  std::function<void(std::size_t task, Estimate)> on_estimate;
+  // For a task that cannot be done, with the reason; without it, the reason is thrown and ends all of them.
+  std::function<void(std::size_t task, const std::string& why)> on_refusal = {};
+  KeepGoing keep_going = {};  // told forward-pass equivalents of all tasks together
+};
+inline constexpr std::size_t kTargetsAtOnce = 256;
+// Many targets of one model and distribution, at most `at_once` side by side. Populations and random numbers
+// are those of tokensplit(); margins differ by rounding. Throws InputError where there is no usable device.
+void tokensplit_many(const Transformer& model, const Distribution& dist,
+                     std::span<const TokensplitTask> tasks, const ManyHooks& hooks,
+                     std::size_t at_once = kTargetsAtOnce);
+// One target.
+Estimate tokensplit_on_cuda(const Transformer& model, const Distribution& dist, const Target& target,
+                            const TokensplitConfig& config, const KeepGoing& keep_going = {});
+
 }  // namespace deeptail

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "deeptail/device.h"
 #include "deeptail/estimators.h"
 #include "deeptail/ga_amls.h"
 
@@ -24,6 +25,12 @@ struct MethodInput {
   const Activations* activations = nullptr;  // null for methods that need none
   Cost capture_cost = {};                    // of making the activations
   Provenance provenance = {};
+};
+
+// One of several targets.
+struct MethodTask {
+  Target target;
+  std::uint64_t seed = 1;
 };
 
 struct MethodHooks {
@@ -47,6 +54,8 @@ struct Method {
   std::function<Estimate(const MethodInput&, const Target&, std::uint64_t seed, ThreadPool&,
                          const MethodHooks&)>
       run = {};
+  // Many targets at once, where that is faster than one after the other; empty where it is not.
+  std::function<void(const MethodInput&, std::span<const MethodTask>, const ManyHooks&)> run_many = {};
 };
 
 // Throws InputError for a method or setting that there is not, or a value that does not fit.
@@ -59,5 +68,8 @@ Cost capture_cost(const ModelConfig& config, const Distribution& dist, std::uint
 // Runs it: its estimate with provenance, and the cost of the activations added.
 Estimate run_method(const Method& method, const MethodInput& input, const Target& target, std::uint64_t seed,
                     ThreadPool& pool, const MethodHooks& hooks = {});
+// Likewise with run_many, which the method must have.
+void run_method_many(const Method& method, const MethodInput& input, std::span<const MethodTask> tasks,
+                     const ManyHooks& hooks);
 
 }  // namespace deeptail

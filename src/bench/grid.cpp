@@ -210,6 +210,8 @@ Grid build_grid(Suite suite) {
   h.suite_sha256 = grid.suite.sha256;
   h.suite_text = grid.suite.text;
   h.profiles = grid.suite.profiles;
+  for (const SuiteVariant& variant : grid.suite.variants)
+    if (variant.method.device != Device::kCpu) h.device = name_of(variant.method.device);
   add_pairs(grid);
   add_items(grid);
   h.items = grid.items.size();

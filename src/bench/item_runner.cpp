@@ -1,6 +1,7 @@
 #include "bench/item_runner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -27,6 +28,9 @@ Estimate no_answer(const SuiteVariant& variant, TokenId token, std::uint64_t see
   e.warnings = {"no answer: " + why};
   return e;
 }
+
+// A device that fails would fail the other items, too.
+bool fails_device(std::string_view message) { return message.starts_with("--device"); }
 
 std::string text_of(const std::optional<NamedTokenizer>& tokenizer, TokenId token) {
   if (!tokenizer) return "";
@@ -64,15 +68,19 @@ bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
   return true;
 }
 
+MethodInput ItemRunner::model_input() const {
+  return {.model = &subject_->model,
+          .dist = &subject_->dist,
+          .head = &subject_->model.head(),
+          .provenance = subject_->provenance};
+}
+
 Estimate ItemRunner::estimate(const GridItem& item, const MethodHooks& hooks) {
   const SuiteVariant& variant = grid_.suite.variants[item.variant];
   const TokenId token = grid_.pairs[item.pair].targets[item.target].token;
   const bool on_cloud = variant.method.calibration > 0;
   const std::uint64_t seed = grid_.seed(item);
-  MethodInput input{.model = &subject_->model,
-                    .dist = &subject_->dist,
-                    .head = &subject_->model.head(),
-                    .provenance = subject_->provenance};
+  MethodInput input = model_input();
   if (on_cloud) {
     input.activations = &activations_;
     input.capture_cost = capture_cost(subject_->model.config(), subject_->dist, captured_, capture_seconds_);
@@ -84,6 +92,7 @@ Estimate ItemRunner::estimate(const GridItem& item, const MethodHooks& hooks) {
           fmt::format("activations of {} on {}", input.provenance.model, input.provenance.dist));
     return run_method(variant.method, input, Target({token}, *input.head), seed, pool_, hooks);
   } catch (const InputError& e) {
+    if (fails_device(e.what())) throw;
     // One event that a method cannot treat must not keep the run from all others.
     Estimate none = no_answer(variant, token, seed, e.what());
     none.provenance = input.provenance;
@@ -91,13 +100,23 @@ Estimate ItemRunner::estimate(const GridItem& item, const MethodHooks& hooks) {
   }
 }
 
+std::string ItemRunner::line_of(const GridItem& item, Estimate e, double seconds) const {
+  RunItem described = grid_.described(item);
+  if (std::isnan(e.log_p) || std::isnan(e.log_low) || std::isnan(e.log_high))
+    throw std::logic_error(fmt::format("{} gave no number for token {} of {} on {}", described.variant,
+                                       described.target[0], described.model, described.dist));
+  decode_tokens(e, subject_->tokenizer);
+  described.target_text = text_of(subject_->tokenizer, described.target[0]);
+  described.seconds = seconds;
+  return data_line(described, to_json(e));
+}
+
 std::optional<std::string> ItemRunner::run(const GridItem& item, const Fraction& keep_going) {
   if (!prepare(item, keep_going)) return std::nullopt;
   const Method& method = grid_.suite.variants[item.variant].method;
-  RunItem described = grid_.described(item);
   const double work =
       std::max(1.0, static_cast<double>(method.work(subject_->model.config(), subject_->dist)));
-  const double replicas = static_cast<double>(method.replicas), log_q = std::log(described.q());
+  const double replicas = static_cast<double>(method.replicas), log_q = std::log(grid_.described(item).q());
   bool given_up = false;
   const auto tell = [&](double done) {
     return !(given_up = given_up || !keep_going(std::clamp(done, 0.0, 1.0)));
@@ -112,13 +131,36 @@ std::optional<std::string> ItemRunner::run(const GridItem& item, const Fraction&
            }});
   last_seconds_ = seconds_since(start);
   if (given_up) return std::nullopt;
-  if (std::isnan(e.log_p) || std::isnan(e.log_low) || std::isnan(e.log_high))
-    throw std::logic_error(fmt::format("{} gave no number for token {} of {} on {}", described.variant,
-                                       described.target[0], described.model, described.dist));
-  decode_tokens(e, subject_->tokenizer);
-  described.target_text = text_of(subject_->tokenizer, described.target[0]);
-  described.seconds = last_seconds_;
-  return data_line(described, to_json(e));
+  return line_of(item, std::move(e), last_seconds_);
+}
+
+bool ItemRunner::run_many(std::span<const GridItem* const> items,
+                          const std::function<void(const GridItem&, const std::string&)>& on_line,
+                          const std::function<bool()>& keep_going) {
+  if (!prepare(*items.front(), [&](double) { return keep_going(); })) return false;
+  const SuiteVariant& variant = grid_.suite.variants[items.front()->variant];
+  std::vector<MethodTask> tasks;
+  for (const GridItem* item : items) {
+    const TokenId token = grid_.pairs[item->pair].targets[item->target].token;
+    tasks.push_back({Target({token}, subject_->model.head()), grid_.seed(*item)});
+  }
+  std::atomic<bool> given_up = false;
+  const auto tell = [&](std::size_t i, Estimate e) {
+    if (given_up) return;  // it may have been cut short
+    const double seconds = e.cost.seconds;
+    on_line(*items[i], line_of(*items[i], std::move(e), seconds));
+  };
+  run_method_many(variant.method, model_input(), tasks,
+                  {.on_estimate = tell,
+                   .on_refusal =
+                       [&](std::size_t i, const std::string& why) {
+                         const TokenId token = tasks[i].target.ids().front();
+                         Estimate none = no_answer(variant, token, tasks[i].seed, why);
+                         none.provenance = subject_->provenance;
+                         tell(i, std::move(none));
+                       },
+                   .keep_going = [&](std::uint64_t) { return !(given_up = given_up || !keep_going()); }});
+  return !given_up;
 }
 
 }  // namespace deeptail

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "bench/grid.h"
@@ -22,12 +23,24 @@ class ItemRunner {
   // The item's data line; nothing when it was given up.
   std::optional<std::string> run(const GridItem& item, const Fraction& keep_going);
 
+  // Whether items of this one's pair and variant are better run together.
+  bool runs_many(const GridItem& item) const {
+    return static_cast<bool>(grid_.suite.variants[item.variant].method.run_many);
+  }
+  // Items of one pair and variant together, each with its data line as soon as it is there. False when they
+  // were given up; what was told until then counts.
+  bool run_many(std::span<const GridItem* const> items,
+                const std::function<void(const GridItem&, const std::string& line)>& on_line,
+                const std::function<bool()>& keep_going);
+
   double last_seconds() const { return last_seconds_; }        // of the last item, without its activations
   double capture_seconds() const { return capture_seconds_; }  // of the activations that are kept
 
  private:
   bool prepare(const GridItem& item, const Fraction& keep_going);
   Estimate estimate(const GridItem& item, const MethodHooks& hooks);
+  MethodInput model_input() const;
+  std::string line_of(const GridItem& item, Estimate estimate, double seconds) const;
 
   const Grid& grid_;
   ThreadPool& pool_;

@@ -126,6 +126,47 @@ RunWorker::Done RunWorker::take(std::size_t index, const std::function<bool()>& 
   return Done::kCommitted;
 }
 
+// Claims the item and others of its pair and variant.
+std::vector<std::size_t> RunWorker::claim_like(std::size_t index, std::span<const std::size_t> others) {
+  const GridItem& first = grid_.items[index];
+  std::vector<std::size_t> claimed;
+  const auto claim = [&](std::size_t k) {
+    if (!committed_.has(grid_.items[k].id) && claims_.try_claim(k)) claimed.push_back(k);
+  };
+  claim(index);
+  if (claimed.empty()) return claimed;
+  for (const std::size_t k : others) {
+    const GridItem& item = grid_.items[k];
+    if (claimed.size() == kTargetsAtOnce) break;
+    if (k != index && item.pair == first.pair && item.variant == first.variant) claim(k);
+  }
+  return claimed;
+}
+
+RunWorker::Done RunWorker::take_many(std::size_t index, std::span<const std::size_t> others,
+                                     const std::function<bool()>& keep_going,
+                                     const std::function<void()>& committed) {
+  if (committed_.has(grid_.items[index].id)) return Done::kWasDone;
+  struct Release {
+    Claims& claims;
+    std::vector<std::size_t> held;
+    ~Release() {
+      for (const std::size_t k : held) claims.release(k);
+    }
+  } const claimed{claims_, claim_like(index, others)};
+  if (claimed.held.empty()) return Done::kTaken;
+  committed_.refresh();  // as in take()
+  std::vector<const GridItem*> items;
+  for (const std::size_t k : claimed.held)
+    if (!committed_.has(grid_.items[k].id)) items.push_back(&grid_.items[k]);
+  if (items.empty()) return Done::kWasDone;
+  const auto commit = [&](const GridItem& item, const std::string& line) {
+    writer_.append(item.id, line);
+    committed();
+  };
+  return runner_.run_many(items, commit, keep_going) ? Done::kCommitted : Done::kGivenUp;
+}
+
 RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& pool, const RunHooks& hooks) {
   const std::vector<std::size_t> mine = items_of_shard(grid, options.shard, options.n_shards);
   CommittedItems committed(options.out);
@@ -146,17 +187,23 @@ RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& po
   const RunEta eta(grid, committed);
   // More than once: a process that dies leaves the item it had claimed.
   bool stopped = false;
-  for (std::size_t taken = 1; taken > 0 && !stopped;) {
+  std::size_t taken = 1;
+  const auto tell = [&] {
+    ++taken;
+    committed.refresh();
+    hooks.progress(eta.progress(committed));
+  };
+  while (taken > 0 && !stopped) {
     taken = 0;
-    for (const std::size_t k : mine) {
+    for (std::size_t i = 0; i < mine.size(); ++i) {
       stopped = stopped || !hooks.keep_going();
       if (stopped) break;
-      const RunWorker::Done done = worker.take(k, hooks.keep_going);
+      const bool many = worker.takes_many(mine[i]);
+      const RunWorker::Done done =
+          many ? worker.take_many(mine[i], std::span(mine).subspan(i), hooks.keep_going, tell)
+               : worker.take(mine[i], hooks.keep_going);
       stopped = done == RunWorker::Done::kGivenUp;
-      if (done != RunWorker::Done::kCommitted) continue;
-      ++taken;
-      committed.refresh();
-      hooks.progress(eta.progress(committed));
+      if (done == RunWorker::Done::kCommitted && !many) tell();
     }
   }
   committed.refresh();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "bench/claims.h"
@@ -66,7 +67,16 @@ class RunWorker {
   enum class Done { kCommitted, kWasDone, kTaken, kGivenUp };
   Done take(std::size_t index, const std::function<bool()>& keep_going);
 
+  // Whether this item is better taken with others.
+  bool takes_many(std::size_t index) const { return runner_.runs_many(grid_.items[index]); }
+  // The item and those of the others that it can run with, which are neither done nor taken. committed is
+  // called after each.
+  Done take_many(std::size_t index, std::span<const std::size_t> others,
+                 const std::function<bool()>& keep_going, const std::function<void()>& committed);
+
  private:
+  std::vector<std::size_t> claim_like(std::size_t index, std::span<const std::size_t> others);
+
   const Grid& grid_;
   Claims& claims_;
   CommittedItems& committed_;

@@ -124,7 +124,7 @@ SuiteTargets parse_targets(const SuiteNode& node) {
 }
 
 // One entry of [[methods]]; settings that are lists are swept: every combination is a variant.
-void add_variants(const SuiteNode& node, const std::optional<SuiteNode>& budget,
+void add_variants(const SuiteNode& node, const std::optional<SuiteNode>& budget, Device device,
                   std::vector<SuiteVariant>& out) {
   SuiteTable table(node, "methods.");
   const SuiteNode method = table.need("method");
@@ -154,9 +154,12 @@ void add_variants(const SuiteNode& node, const std::optional<SuiteNode>& budget,
     };
     try {
       const std::vector<std::string> known = make_method(method.text(), {}).settings;
-      const bool takes_budget = std::find(known.begin(), known.end(), "budget") != known.end();
-      if (budget && takes_budget && !has(draft.settings, "budget"))
-        draft.settings.push_back({"budget", budget->scalar(), budget->where()});
+      const auto takes = [&](const char* key) {
+        return std::find(known.begin(), known.end(), key) != known.end() && !has(draft.settings, key);
+      };
+      if (budget && takes("budget")) draft.settings.push_back({"budget", budget->scalar(), budget->where()});
+      if (device != Device::kCpu && takes("device"))
+        draft.settings.push_back({"device", std::string(name_of(device)), "--device"});
       out.push_back({draft.label, make_method(method.text(), draft.settings)});
     } catch (const InputError& e) {
       if (std::string_view(e.what()).starts_with(method.file)) throw;
@@ -171,7 +174,7 @@ void add_variants(const SuiteNode& node, const std::optional<SuiteNode>& budget,
 
 }  // namespace
 
-Suite parse_suite(std::string_view text, const std::string& where) {
+Suite parse_suite(std::string_view text, const std::string& where, Device device) {
   toml::table root;
   try {
     root = toml::parse(text, where);
@@ -198,14 +201,14 @@ Suite parse_suite(std::string_view text, const std::string& where) {
     for (const Profile& profile : profiles()) suite.profiles.emplace_back(profile.name);
   }
   for (const SuiteNode& method : table.need("methods").elements())
-    add_variants(method, budget, suite.variants);
+    add_variants(method, budget, device, suite.variants);
   table.refuse_others();
   return suite;
 }
 
-Suite read_suite(const std::string& path) {
+Suite read_suite(const std::string& path, Device device) {
   const MappedFile file(path);
-  return parse_suite(file.text(), path);
+  return parse_suite(file.text(), path, device);
 }
 
 }  // namespace deeptail

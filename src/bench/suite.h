@@ -33,7 +33,8 @@ struct Suite {
 };
 
 // Throws InputError with `where`, line and key for anything that is not as it should be.
-Suite parse_suite(std::string_view toml, const std::string& where);
-Suite read_suite(const std::string& path);
+// Methods that know the device run there.
+Suite parse_suite(std::string_view toml, const std::string& where, Device device = Device::kCpu);
+Suite read_suite(const std::string& path, Device device = Device::kCpu);
 
 }  // namespace deeptail

@@ -17,7 +17,7 @@ namespace deeptail::cli {
 namespace {
 
 struct BenchRunOptions {
-  std::string suite, out, shard = "1/1";
+  std::string suite, out, shard = "1/1", device = "cpu";
   std::size_t threads = 0;
   bool dry_run = false, mpi = false, quiet = false;
 };
@@ -93,9 +93,20 @@ void bench_run_mpi([[maybe_unused]] const BenchRunOptions& o, [[maybe_unused]] c
 #endif
 }
 
+Suite suite_on_device(const BenchRunOptions& o) {
+  const std::optional<Device> device = device_of(o.device);
+  if (!device) throw InputError("--device {}: expected cpu or cuda", printable(o.device));
+  Suite suite = read_suite(o.suite, *device);
+  const auto there = [](const SuiteVariant& v) { return v.method.device != Device::kCpu; };
+  if (*device != Device::kCpu && std::none_of(suite.variants.begin(), suite.variants.end(), there))
+    throw InputError("--device {}: no method of {} runs there; use --device cpu", o.device, o.suite);
+  for (const SuiteVariant& v : suite.variants) require_device(v.method.device);
+  return suite;
+}
+
 void bench_run(const BenchRunOptions& o) {
   const RunOptions options = run_options(o);
-  const Grid grid = build_grid(read_suite(o.suite));
+  const Grid grid = build_grid(suite_on_device(o));
   catch_interrupts();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like any other
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet),
@@ -122,6 +133,8 @@ void add_bench_run(CLI::App& bench) {
       ->required();
   sub->add_option("--shard", o->shard, "i/n: only the i-th of n parts")->capture_default_str();
   sub->add_option("--threads", o->threads, "Threads; 0: one per core")->capture_default_str();
+  sub->add_option("--device", o->device, "cpu, or cuda for the methods that have it; others run on the CPU")
+      ->capture_default_str();
   sub->add_flag("--dry-run", o->dry_run,
                 "Only tell what there is to do, how long it takes and how much memory");
   sub->add_flag("--mpi", o->mpi, "As a rank of an MPI job (builds with DEEPTAIL_MPI)");

@@ -203,7 +203,7 @@ class BlocksWorker {
         const Chunk chunk = stream_.next();
         if (part == 0 && side == 0) layernorm(x, chunk.first(), chunk.second(), args_.eps, lane_ % 4, a);
         float c[8][4];
-        times_columns<8>(a, chunk, lane_, c);
+        times_columns<8>(chunk, lane_, c, a);
         if (part == 2)
           keep_queries(c, 4 * side);
         else
@@ -250,7 +250,7 @@ class BlocksWorker {
       for (int h = 0; h < 2; ++h) {
         std::uint32_t z[2][4];
         attend_head(2 * side + h, z);
-        add_times_rows<2>(x, z, chunk.tiles + 2 * h * kRowTiles, lane_);
+        add_times_rows<2>(x, chunk.tiles + 2 * h * kRowTiles, lane_, z);
       }
     }
   }

@@ -55,4 +55,28 @@ class DeviceArray {
   std::size_t size_ = 0;
 };
 
+// Of the device in use.
+struct DeviceTraits {
+  int n_sm = 0;
+  std::size_t most_shared = 0;  // bytes of shared memory that a thread block may have
+  bool hopper = false;  // compute capability 9.0: runs the code for sm_90a, all others that for mma.sync
+};
+inline const DeviceTraits& device_traits() {
+  static const DeviceTraits traits = [] {
+    int device = 0;
+    check(cudaGetDevice(&device), "device");
+    const auto attribute = [&](cudaDeviceAttr which) {
+      int value = 0;
+      check(cudaDeviceGetAttribute(&value, which, device), "device");
+      return value;
+    };
+    return DeviceTraits{
+        .n_sm = attribute(cudaDevAttrMultiProcessorCount),
+        .most_shared = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)),
+        .hopper = attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
+                  attribute(cudaDevAttrComputeCapabilityMinor) == 0};
+  }();
+  return traits;
+}
+
 }  // namespace deeptail::cuda

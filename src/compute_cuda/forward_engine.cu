@@ -7,6 +7,8 @@
 
 #include "compute_cuda/attention.cuh"
 #include "compute_cuda/embedding.cuh"
+#include "compute_cuda/pack.h"
+#include "compute_cuda/split_block.cuh"
 
 namespace deeptail::cuda {
 
@@ -26,9 +28,18 @@ struct BlockWeights {
         w_qkv(b.w_qkv.data(), m.d_model, 3 * m.n_heads * m.d_head),
         w_o(b.w_o.data(), m.n_heads * m.d_head, m.d_model),
         w_in(b.w_in.data(), m.d_model, m.d_mlp),
-        w_out(b.w_out.data(), m.d_mlp, m.d_model) {}
+        w_out(b.w_out.data(), m.d_mlp, m.d_model) {
+    if (m.d_model != kWidth || m.n_heads * m.d_head != kWidth || m.d_mlp % 32 != 0 || m.d_mlp < 64 ||
+        !rest_is_exact(b))
+      return;
+    const Halves halves = pack_rest(b, m.d_mlp, device_traits().hopper ? TileOrder::kWgmma : TileOrder::kMma);
+    rest = DeviceArray<uint4>(halves.size() / 8);
+    check(cudaMemcpy(rest.data(), halves.data(), halves.size() * 2, cudaMemcpyHostToDevice),
+          "copy to the device");
+  }
   DeviceArray<float> ln1_w, ln1_b, ln2_w, ln2_b, b_qkv, b_o, b_in, b_out;
   PackedWeights w_qkv, w_o, w_in, w_out;
+  DeviceArray<uint4> rest;  // W_O and MLP for split_block, where it takes them
 };
 
 // What a number of rows needs on its way through a block.
@@ -59,15 +70,17 @@ __global__ void gather_last(std::uint32_t n, int stride, int d, const float* fro
 }
 
 template <int kHead>
-void launch_attention(const AttentionArgs& args, int n_sm, std::size_t most_shared, cudaStream_t stream) {
+void launch_attention(const AttentionArgs& args, cudaStream_t stream) {
+  const DeviceTraits& device = device_traits();
   const std::size_t bytes = attention_bytes_per_warp<kHead>(args.length);
-  const auto warps = static_cast<unsigned>(std::clamp<std::size_t>(most_shared / bytes, 1, 4));
+  const auto warps = static_cast<unsigned>(std::clamp<std::size_t>(device.most_shared / bytes, 1, 4));
   check(cudaFuncSetAttribute(attention<kHead>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(warps * bytes)),
         "shared memory");
   const auto blocks = (args.n * static_cast<unsigned>(args.n_heads) + warps - 1) / warps;
   attention<kHead>
-      <<<std::min(blocks, 64u * static_cast<unsigned>(n_sm)), 32 * warps, warps * bytes, stream>>>(args);
+      <<<std::min(blocks, 64u * static_cast<unsigned>(device.n_sm)), 32 * warps, warps * bytes, stream>>>(
+          args);
   check(cudaGetLastError(), "starting attention");
 }
 
@@ -93,6 +106,7 @@ struct ForwardEngine::Impl {
         d_attn(static_cast<int>(m.n_heads * m.d_head)),
         d_head(static_cast<int>(m.d_head)),
         n_heads(static_cast<int>(m.n_heads)),
+        d_mlp(static_cast<int>(m.d_mlp)),
         eps(m.eps),
         query_scale(1.44269504088896341f / std::sqrt(static_cast<float>(m.d_head))),
         n_rows(inputs.row_token.size()),
@@ -108,11 +122,9 @@ struct ForwardEngine::Impl {
         qkv(m.n_layers > 1 ? kPiece * inputs.length() * 3 * static_cast<std::size_t>(d_attn) : 0),
         tail(m, kTail) {
     for (const DenseBlock& b : m.blocks) blocks.emplace_back(m, b);
-    int device = 0, shared = 0;
-    check(cudaGetDevice(&device), "device");
-    check(cudaDeviceGetAttribute(&n_sm, cudaDevAttrMultiProcessorCount, device), "device");
-    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
-    most_shared = static_cast<std::size_t>(shared);
+    check(cudaFuncSetAttribute(split_block, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(sizeof(SplitBlockStream::Shared))),
+          "shared memory");
     fill_table();
   }
 
@@ -125,14 +137,21 @@ struct ForwardEngine::Impl {
       Embedding e = embedding();
       e.row_token += first, e.row_position += first;
       gather_embedding<<<4096, 256>>>(e, n, 1, d, nullptr, tail.x.data());
+      layernorm_rows(tail.x.data(), n, d, ln1(blocks.front()), tail.y.view(), nullptr);
       project(blocks.front(), tail, n, table.data() + first * 3 * static_cast<std::size_t>(d_attn), nullptr);
     }
     check(cudaDeviceSynchronize(), "first layer");
   }
 
+  LayerNorm ln1(const BlockWeights& b) const { return {b.ln1_w.data(), b.ln1_b.data(), eps}; }
+  // The norm that the residuals after block `layer` go through next.
+  LayerNorm norm_after(std::size_t layer) const {
+    if (layer + 1 < blocks.size()) return ln1(blocks[layer + 1]);
+    return {ln_final_w.data(), ln_final_b.data(), eps};
+  }
+
   void project(const BlockWeights& b, const RowSpace& space, std::uint32_t n, float* out,
                cudaStream_t stream) const {
-    layernorm_rows(space.x.data(), n, d, {b.ln1_w.data(), b.ln1_b.data(), eps}, space.y.view(), stream);
     product_to_floats({.a = space.y.view(), .n = n, .w = b.w_qkv.view(), .bias = b.b_qkv.data()}, out,
                       3 * d_attn, stream);
   }
@@ -140,24 +159,45 @@ struct ForwardEngine::Impl {
   void attend(const AttentionArgs& args, cudaStream_t stream) const {
     switch (d_head) {
       case 16:
-        return launch_attention<16>(args, n_sm, most_shared, stream);
+        return launch_attention<16>(args, stream);
       case 32:
-        return launch_attention<32>(args, n_sm, most_shared, stream);
+        return launch_attention<32>(args, stream);
       case 64:
-        return launch_attention<64>(args, n_sm, most_shared, stream);
+        return launch_attention<64>(args, stream);
       default:
-        return launch_attention<128>(args, n_sm, most_shared, stream);
+        return launch_attention<128>(args, stream);
     }
   }
 
-  // From z and the residual before the block to the residual after it.
-  void finish_block(const BlockWeights& b, const RowSpace& s, std::uint32_t n, cudaStream_t stream) const {
+  // From z and the residual before a block to the residual after it, x, and that after the next norm, y.
+  void finish_block(std::size_t layer, const RowSpace& s, std::uint32_t n, cudaStream_t stream) const {
+    const BlockWeights& b = blocks[layer];
+    const LayerNorm next = norm_after(layer);
+    if (b.rest.size() > 0) return finish_fused(b, next, s, n, stream);
     product_added({.a = s.z.view(), .n = n, .w = b.w_o.view(), .bias = b.b_o.data()}, s.x.data(), d, stream);
     layernorm_rows(s.x.data(), n, d, {b.ln2_w.data(), b.ln2_b.data(), eps}, s.y.view(), stream);
     product_to_split({.a = s.y.view(), .n = n, .w = b.w_in.view(), .bias = b.b_in.data()}, Activation::kGelu,
                      s.hidden.view(), stream);
     product_added({.a = s.hidden.view(), .n = n, .w = b.w_out.view(), .bias = b.b_out.data()}, s.x.data(), d,
                   stream);
+    layernorm_rows(s.x.data(), n, d, next, s.y.view(), stream);
+  }
+  void finish_fused(const BlockWeights& b, const LayerNorm& next, const RowSpace& s, std::uint32_t n,
+                    cudaStream_t stream) const {
+    const SplitBlockArgs args{.n = n,
+                              .d_mlp = d_mlp,
+                              .eps = eps,
+                              .z = s.z.view(),
+                              .x = s.x.data(),
+                              .chunks = b.rest.data(),
+                              .n_chunks = static_cast<int>(b.rest.size() / kChunkVectors),
+                              .next_w = next.w,
+                              .next_b = next.b,
+                              .y = s.y.view()};
+    const auto tiles = (n + kTileRows - 1) / kTileRows;
+    split_block<<<std::min<std::uint32_t>(tiles, device_traits().n_sm), 32 * kSplitBlockWarps,
+                  sizeof(SplitBlockStream::Shared), stream>>>(args);
+    check(cudaGetLastError(), "starting a block");
   }
 
   AttentionArgs attention_args(std::uint32_t n, const std::uint32_t* rows, bool first_layer) const {
@@ -187,7 +227,7 @@ struct ForwardEngine::Impl {
       AttentionArgs args = attention_args(n, rows, layer == 0);
       if (layer + 1 < n_layers) {
         attend(args, stream);
-        finish_block(blocks[layer], body, n_body, stream);
+        finish_block(layer, body, n_body, stream);
         continue;
       }
       args.last_only = true;
@@ -206,15 +246,14 @@ struct ForwardEngine::Impl {
     const std::uint32_t piece = blocks.size() > 1 ? kPiece : n;
     for (std::uint32_t done = 0; done < n; done += piece)
       run_blocks(std::min(piece, n - done), rows + static_cast<std::size_t>(done) * length, done, stream);
-    finish_block(blocks.back(), tail, n, stream);
-    layernorm_rows(tail.x.data(), n, d, {ln_final_w.data(), ln_final_b.data(), eps}, tail.y.view(), stream);
+    finish_block(blocks.size() - 1, tail, n, stream);
     unembedding.margins(tail.y.view(), n, target, margin, other, stream);
     check(cudaGetLastError(), "starting the kernels");
   }
 
-  int length, d, d_attn, d_head, n_heads, n_sm = 0;
+  int length, d, d_attn, d_head, n_heads, d_mlp;
   float eps, query_scale;
-  std::size_t n_rows, most_shared = 0;
+  std::size_t n_rows;
   std::vector<BlockWeights> blocks;
   DeviceArray<float> w_e, w_pos, ln_final_w, ln_final_b;
   DeviceArray<std::uint32_t> row_token, row_position;

@@ -64,9 +64,11 @@ __device__ inline float row_max(float v) {
 
 __device__ inline float2 load2(const float* p) { return *reinterpret_cast<const float2*>(p); }
 
-// a = layer norm of the rows x, in fp16. weight, bias: [128].
-__device__ inline void layernorm(const Residual& x, const float* weight, const float* bias, float eps, int t,
-                                 Factor& a) {
+// Layer norm of the rows x: emit(n, half, v0, v1) gets each pair of neighbours in C tile n. weight, bias:
+// [128].
+template <class Emit>
+__device__ inline void normalise(const Residual& x, const float* weight, const float* bias, float eps, int t,
+                                 const Emit& emit) {
   float mean[2], scale[2];  // of rows g and g + 8
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -87,9 +89,16 @@ __device__ inline void layernorm(const Residual& x, const float* weight, const f
     const float2 w = load2(weight + 8 * n + 2 * t), b = load2(bias + 8 * n + 2 * t);
 #pragma unroll
     for (int half = 0; half < 2; ++half)
-      a[n / 2][2 * (n % 2) + half] = pack(fmaf((x[n][2 * half] - mean[half]) * scale[half], w.x, b.x),
-                                          fmaf((x[n][2 * half + 1] - mean[half]) * scale[half], w.y, b.y));
+      emit(n, half, fmaf((x[n][2 * half] - mean[half]) * scale[half], w.x, b.x),
+           fmaf((x[n][2 * half + 1] - mean[half]) * scale[half], w.y, b.y));
   }
+}
+
+// a = layer norm of the rows x, in fp16.
+__device__ inline void layernorm(const Residual& x, const float* weight, const float* bias, float eps, int t,
+                                 Factor& a) {
+  normalise(x, weight, bias, eps, t,
+            [&](int n, int half, float v0, float v1) { a[n / 2][2 * (n % 2) + half] = pack(v0, v1); });
 }
 
 __device__ inline void add_bias(Residual& x, const float* bias, int t) {
@@ -115,6 +124,19 @@ __device__ inline float gelu_fp16(float x) {
   float inverse;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(1.0f + exp2_approx(-x * p)));
   return x * inverse;
+}
+
+// GELU to 8e-7, as above with a longer P (fitted to 7e-8).
+__device__ inline float gelu_fp32(float x) {
+  const float u = fminf(x * x, 36.0f);
+  float p = 5.209909393e-09f;
+  p = fmaf(p, u, -3.850450128e-07f);
+  p = fmaf(p, u, 1.145243004e-05f);
+  p = fmaf(p, u, -1.593894121e-04f);
+  p = fmaf(p, u, -9.559292812e-05f);
+  p = fmaf(p, u, 1.048385799e-01f);
+  p = fmaf(p, u, 2.302207232e+00f);
+  return __fdividef(x, 1.0f + exp2_approx(-x * p));
 }
 
 }  // namespace deeptail::cuda

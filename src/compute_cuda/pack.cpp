@@ -97,10 +97,17 @@ Halves pack_blocks(const DenseModel& model, TileOrder order) {
   return out;
 }
 
-Halves pack_last_mlp(const DenseModel& model, TileOrder order) {
+Halves pack_rest(const DenseBlock& block, std::size_t d_mlp, TileOrder order) {
   Halves out;
-  append_rest(model.blocks.back(), model.d_mlp, order, out);
+  append_rest(block, d_mlp, order, out);
   return out;
+}
+
+bool rest_is_exact(const DenseBlock& block) {
+  const auto exact = [](const std::vector<float>& w) {
+    return std::all_of(w.begin(), w.end(), [](float v) { return __half2float(__float2half_rn(v)) == v; });
+  };
+  return exact(block.w_o) && exact(block.w_in) && exact(block.w_out);
 }
 
 Halves pack_unembedding(const DenseModel& model, TileOrder order) {

@@ -23,8 +23,10 @@ enum class TileOrder {
 // The stream of the fused blocks: of every block but the first the projections, of every block but the last
 // W_O and MLP.
 Halves pack_blocks(const DenseModel& model, TileOrder order);
-// The last block's W_O and MLP.
-Halves pack_last_mlp(const DenseModel& model, TileOrder order);
+// One block's W_O and MLP.
+Halves pack_rest(const DenseBlock& block, std::size_t d_mlp, TileOrder order);
+// Whether fp16 holds every weight of that.
+bool rest_is_exact(const DenseBlock& block);
 // The unembedding; columns are rounded up to 64, with a bias that no token has.
 inline constexpr float kNoToken = -1e30f;
 Halves pack_unembedding(const DenseModel& model, TileOrder order);

@@ -9,6 +9,15 @@
 
 namespace deeptail::cuda {
 
+template <int kTiles>
+__device__ inline void start_with_biases(const Chunk& chunk, int lane, float (&c)[kTiles][4]) {
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+    const float2 b = load2(chunk.biases() + 8 * n + 2 * (lane % 4));
+    c[n][0] = c[n][2] = b.x, c[n][1] = c[n][3] = b.y;
+  }
+}
+
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 // Shared memory as wgmma takes it, without swizzle: core matrices of 8 columns by 8 rows (each column's 8 in
@@ -69,62 +78,56 @@ __device__ inline void wgmma(float (&c)[16][4], const std::uint32_t (&a)[4], std
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
-// c = bias + a times the chunk's columns, 8 kTiles of them, 128 rows. tiles: where they begin.
-template <int kTiles>
-__device__ inline void times_columns(const Factor& a, const Chunk& chunk, int lane, float (&c)[kTiles][4]) {
-#pragma unroll
-  for (int n = 0; n < kTiles; ++n) {
-    const float2 b = load2(chunk.biases() + 8 * n + 2 * (lane % 4));
-    c[n][0] = c[n][2] = b.x, c[n][1] = c[n][3] = b.y;
-  }
+// c = bias + the sum of the factors a times the chunk's columns, 8 kTiles of them, 128 rows. Several factors
+// are the parts of one.
+template <int kTiles, class... Factors>
+__device__ inline void times_columns(const Chunk& chunk, int lane, float (&c)[kTiles][4],
+                                     const Factors&... a) {
+  start_with_biases(chunk, lane, c);
   constexpr int kStride = 128 * kTiles;
   const auto* tiles = reinterpret_cast<const unsigned char*>(chunk.tiles);
   begin_products();
 #pragma unroll
-  for (int k = 0; k < kTilesK; ++k) wgmma(c, a[k], weights_at(tiles + 2 * k * kStride, kStride));
+  for (int k = 0; k < kTilesK; ++k) (wgmma(c, a[k], weights_at(tiles + 2 * k * kStride, kStride)), ...);
   finish_products();
 }
 
-// x += kK A tiles times 16 kK rows of 128 columns.
-template <int kK>
-__device__ inline void add_times_rows(Residual& x, const std::uint32_t (&a)[kK][4], const uint4* rows, int) {
+// x += kK A tiles times 16 kK rows of 128 columns, of every factor.
+template <int kK, class... Factors>
+__device__ inline void add_times_rows(Residual& x, const uint4* rows, int, const Factors&... a) {
   constexpr int kStride = 128 * kTilesN;
   const auto* tiles = reinterpret_cast<const unsigned char*>(rows);
   begin_products();
 #pragma unroll
-  for (int k = 0; k < kK; ++k) wgmma(x, a[k], weights_at(tiles + 2 * k * kStride, kStride));
+  for (int k = 0; k < kK; ++k) (wgmma(x, a[k], weights_at(tiles + 2 * k * kStride, kStride)), ...);
   finish_products();
 }
 
 #else
 
-template <int kTiles>
-__device__ inline void times_columns(const Factor& a, const Chunk& chunk, int lane, float (&c)[kTiles][4]) {
-#pragma unroll
-  for (int n = 0; n < kTiles; ++n) {
-    const float2 b = load2(chunk.biases() + 8 * n + 2 * (lane % 4));
-    c[n][0] = c[n][2] = b.x, c[n][1] = c[n][3] = b.y;
-  }
+template <int kTiles, class... Factors>
+__device__ inline void times_columns(const Chunk& chunk, int lane, float (&c)[kTiles][4],
+                                     const Factors&... a) {
+  start_with_biases(chunk, lane, c);
 #pragma unroll
   for (int kk = 0; kk < kTilesK / 2; ++kk)
 #pragma unroll
     for (int n = 0; n < kTiles; ++n) {
       const uint4 b = chunk.tiles[(n * (kTilesK / 2) + kk) * 32 + lane];
-      mma(c[n], a[2 * kk], b.x, b.y);
-      mma(c[n], a[2 * kk + 1], b.z, b.w);
+      (mma(c[n], a[2 * kk], b.x, b.y), ...);
+      (mma(c[n], a[2 * kk + 1], b.z, b.w), ...);
     }
 }
 
-template <int kK>
-__device__ inline void add_times_rows(Residual& x, const std::uint32_t (&a)[kK][4], const uint4* rows,
-                                      int lane) {
+template <int kK, class... Factors>
+__device__ inline void add_times_rows(Residual& x, const uint4* rows, int lane, const Factors&... a) {
 #pragma unroll
   for (int k = 0; k < kK; ++k)
 #pragma unroll
     for (int pair = 0; pair < kTilesN / 2; ++pair) {
       const uint4 b = rows[(k * kTilesN / 2 + pair) * 32 + lane];
-      mma(x[2 * pair], a[k], b.x, b.y);
-      mma(x[2 * pair + 1], a[k], b.z, b.w);
+      (mma(x[2 * pair], a[k], b.x, b.y), ...);
+      (mma(x[2 * pair + 1], a[k], b.z, b.w), ...);
     }
 }
 
@@ -142,7 +145,7 @@ __device__ inline void mlp(Residual& x, float eps, int d_mlp, Stream& stream, in
     if (first == 0) layernorm(x, chunk.first(), chunk.second(), eps, lane % 4, a);
     if (first == 32) add_bias(x, chunk.first(), lane % 4);
     float c[4][4];
-    times_columns<4>(a, chunk, lane, c);
+    times_columns<4>(chunk, lane, c, a);
 #pragma unroll
     for (int n = 0; n < 4; ++n)
 #pragma unroll
@@ -150,7 +153,7 @@ __device__ inline void mlp(Residual& x, float eps, int d_mlp, Stream& stream, in
     std::uint32_t hidden[2][4];
     to_factor(c[0], c[1], hidden[0]);
     to_factor(c[2], c[3], hidden[1]);
-    add_times_rows<2>(x, hidden, chunk.tiles + kTileVectors / 2, lane);
+    add_times_rows<2>(x, chunk.tiles + kTileVectors / 2, lane, hidden);
   }
 }
 

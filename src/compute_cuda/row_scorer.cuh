@@ -173,13 +173,9 @@ class RowScorer {
   int settle_bytes() const { return static_cast<int>(sizeof(float)) * (columns_.width + columns_.n_tiles); }
 
   void prepare_kernels() {
-    int device = 0, major = 0, minor = 0;
-    check(cudaGetDevice(&device), "device");
-    check(cudaDeviceGetAttribute(&n_sm_, cudaDevAttrMultiProcessorCount, device), "device");
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
-    check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "device");
+    n_sm_ = device_traits().n_sm;
     const std::size_t on_hopper = resident() ? sizeof(MaximaShared<true>) : sizeof(MaximaShared<false>);
-    maxima_bytes_ = major == 9 && minor == 0 ? static_cast<int>(on_hopper) : kOtherMaximaBytes;
+    maxima_bytes_ = device_traits().hopper ? static_cast<int>(on_hopper) : kOtherMaximaBytes;
     const auto kernel = resident() ? column_maxima<true> : column_maxima<false>;
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, maxima_bytes_),
           "shared memory");

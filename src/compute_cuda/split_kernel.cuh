@@ -24,9 +24,14 @@ struct ProductArgs {
 
 inline constexpr int kProductWarps = 8, kProductThreads = 32 * (kProductWarps + 1);
 inline constexpr int kPieceBytes = kTileRows * kTileDepth * 2;
-// Shared memory on Hopper, and elsewhere.
-inline constexpr int kProductStages = 3;
-inline constexpr int kRingBytes = kProductStages * (4 * kPieceBytes + 16), kOnePieceBytes = 4 * kPieceBytes;
+// With exact weights there are three operands, and room for two thread blocks on a multiprocessor: one
+// multiplies while the other stores. With a low part there are four, and one block.
+template <bool kLow>
+struct RingSizes {
+  static constexpr int kOperands = kLow ? 4 : 3, kStages = kLow ? 3 : 2, kBlocks = kLow ? 1 : 2;
+  static constexpr int kBytes = kStages * (kOperands * kPieceBytes + 16);
+};
+inline constexpr int kOnePieceBytes = 4 * kPieceBytes;  // on other devices
 
 // What the blocks of a grid do: a row tile and a part of the columns each, in turn.
 struct ProductItems {
@@ -42,11 +47,14 @@ __device__ inline int first_tile(const ProductArgs& args, int split) {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
+template <bool kLow>
 struct ProductShared {
-  unsigned char piece[kProductStages][4][kPieceBytes];  // a high, a low, w high, w low
-  std::uint64_t filled[kProductStages], free[kProductStages];
+  static constexpr int kStages = RingSizes<kLow>::kStages;
+  unsigned char piece[kStages][RingSizes<kLow>::kOperands][kPieceBytes];  // a high, a low, w high, w low
+  std::uint64_t filled[kStages], free[kStages];
 };
-static_assert(sizeof(ProductShared) == kRingBytes);
+static_assert(sizeof(ProductShared<true>) == RingSizes<true>::kBytes);
+static_assert(sizeof(ProductShared<false>) == RingSizes<false>::kBytes);
 
 __device__ inline std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
@@ -75,21 +83,22 @@ __device__ inline void wgmma_shared(float (&c)[16][4], std::uint64_t a, std::uin
 }
 
 // The warp that fills the ring, in the order in which the others use it.
-__device__ inline void fill_ring(const ProductArgs& args, const ProductItems& items, ProductShared& shared) {
+template <bool kLow>
+__device__ void fill_ring(const ProductArgs& args, const ProductItems& items, ProductShared<kLow>& shared) {
   if (threadIdx.x % 32 != 0) return;
+  constexpr std::uint32_t kStages = RingSizes<kLow>::kStages;
   const int pieces = args.depth / kTileDepth;
-  const bool low = args.w_low != nullptr;
   std::uint32_t i = 0;
   for (std::uint32_t item = blockIdx.x; item < items.n_items; item += gridDim.x) {
     const std::uint32_t row_tile = item / args.splits;
     const int split = static_cast<int>(item % args.splits), end = first_tile(args, split + 1);
     for (int tile = first_tile(args, split); tile < end; ++tile)
       for (int k = 0; k < pieces; ++k, ++i) {
-        const std::uint32_t slot = i % kProductStages;
-        if (i >= kProductStages) barrier_wait(&shared.free[slot], (i / kProductStages - 1) & 1);
+        const std::uint32_t slot = i % kStages;
+        if (i >= kStages) barrier_wait(&shared.free[slot], (i / kStages - 1) & 1);
         const std::uint32_t barrier = shared_address(&shared.filled[slot]);
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(barrier),
-                     "r"((low ? 4 : 3) * kPieceBytes)
+                     "r"(RingSizes<kLow>::kOperands * kPieceBytes)
                      : "memory");
         const auto copy = [&](int which, const __half* from, std::size_t tile_number) {
           const std::size_t at =
@@ -103,7 +112,7 @@ __device__ inline void fill_ring(const ProductArgs& args, const ProductItems& it
         copy(0, args.a_high, row_tile);
         copy(1, args.a_low, row_tile);
         copy(2, args.w_high, static_cast<std::size_t>(tile));
-        if (low) copy(3, args.w_low, static_cast<std::size_t>(tile));
+        if constexpr (kLow) copy(3, args.w_low, static_cast<std::size_t>(tile));
       }
   }
 }
@@ -111,16 +120,18 @@ __device__ inline void fill_ring(const ProductArgs& args, const ProductItems& it
 // kLow: whether the weights have a low part.
 template <bool kLow>
 class ProductRing {
+  static constexpr std::uint32_t kStages = RingSizes<kLow>::kStages;
+
  public:
-  __device__ ProductRing(const ProductArgs& args, ProductShared& shared) : args_(args), s_(shared) {}
+  __device__ ProductRing(const ProductArgs& args, ProductShared<kLow>& shared) : args_(args), s_(shared) {}
 
   // c = the products of one row tile and one column tile.
   __device__ void multiply(float (&c)[16][4]) {
 #pragma unroll
     for (int n = 0; n < 16; ++n) c[n][0] = c[n][1] = c[n][2] = c[n][3] = 0.0f;
     for (int k = 0; k < args_.depth / kTileDepth; ++k) {
-      const std::uint32_t slot = used_ % kProductStages;
-      barrier_wait(&s_.filled[slot], used_ / kProductStages & 1);
+      const std::uint32_t slot = used_ % kStages;
+      barrier_wait(&s_.filled[slot], used_ / kStages & 1);
       multiply_piece(c, slot);
       asm volatile("wgmma.wait_group.sync.aligned 1;\n" ::: "memory");
       if (k > 0) give_back(used_ - 1);
@@ -149,20 +160,21 @@ class ProductRing {
   __device__ void give_back(std::uint32_t number) const {
     if (threadIdx.x % 32 != 0) return;
     asm volatile(
-        "mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(shared_address(&s_.free[number % kProductStages]))
+        "mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(shared_address(&s_.free[number % kStages]))
         : "memory");
   }
 
   const ProductArgs& args_;
-  ProductShared& s_;
+  ProductShared<kLow>& s_;
   std::uint32_t used_ = 0;
 };
 
 template <bool kLow, class Epilogue>
-__device__ void run_products(const ProductArgs& args, Epilogue& epilogue, ProductShared& shared) {
+__device__ void run_products(const ProductArgs& args, Epilogue& epilogue, ProductShared<kLow>& shared) {
+  constexpr int kStages = RingSizes<kLow>::kStages;
   const ProductItems items(args);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < kProductStages; ++i) {
+    for (int i = 0; i < kStages; ++i) {
       asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n" ::"r"(shared_address(&shared.filled[i])),
                    "r"(1));
       asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n" ::"r"(shared_address(&shared.free[i])),
@@ -190,12 +202,14 @@ __device__ void run_products(const ProductArgs& args, Epilogue& epilogue, Produc
 #else
 
 // One piece at a time, by all warps: for other devices.
+template <bool>
 struct ProductShared {
   unsigned char piece[4][kPieceBytes];
 };
 
-__device__ inline void load_pieces(const ProductArgs& args, std::size_t row_tile, std::size_t tile, int k,
-                                   ProductShared& shared) {
+template <bool kLow>
+__device__ void load_pieces(const ProductArgs& args, std::size_t row_tile, std::size_t tile, int k,
+                            ProductShared<kLow>& shared) {
   const int pieces = args.depth / kTileDepth;
   const auto copy = [&](int which, const __half* from, std::size_t tile_number) {
     const auto* source = reinterpret_cast<const unsigned char*>(from) +
@@ -206,12 +220,12 @@ __device__ inline void load_pieces(const ProductArgs& args, std::size_t row_tile
   copy(0, args.a_high, row_tile);
   copy(1, args.a_low, row_tile);
   copy(2, args.w_high, tile);
-  if (args.w_low != nullptr) copy(3, args.w_low, tile);
+  if constexpr (kLow) copy(3, args.w_low, tile);
   asm volatile("cp.async.wait_all;\n" ::: "memory");
 }
 
-__device__ inline void multiply_piece(const ProductArgs& args, const ProductShared& shared, int warp,
-                                      int lane, float (&c)[16][4]) {
+template <bool kLow>
+__device__ void multiply_piece(const ProductShared<kLow>& shared, int warp, int lane, float (&c)[16][4]) {
   const auto at = [&](int which, int k8, int row) {
     return reinterpret_cast<const __half*>(shared.piece[which] + (k8 * kTileRows + row) * 16);
   };
@@ -229,7 +243,7 @@ __device__ inline void multiply_piece(const ProductArgs& args, const ProductShar
         mma(c[n], a[which], b[0], b[1]);
         mma(c[n + 1], a[which], b[2], b[3]);
       }
-      if (args.w_low == nullptr) continue;
+      if constexpr (!kLow) continue;
       load_matrices(b, at(3, 2 * k + matrix % 2, 8 * (n + matrix / 2) + r));
       mma(c[n], a[0], b[0], b[1]);
       mma(c[n + 1], a[0], b[2], b[3]);
@@ -237,8 +251,8 @@ __device__ inline void multiply_piece(const ProductArgs& args, const ProductShar
   }
 }
 
-template <bool, class Epilogue>
-__device__ void run_products(const ProductArgs& args, Epilogue& epilogue, ProductShared& shared) {
+template <bool kLow, class Epilogue>
+__device__ void run_products(const ProductArgs& args, Epilogue& epilogue, ProductShared<kLow>& shared) {
   const ProductItems items(args);
   const int warp = threadIdx.x / 32;
   for (std::uint32_t item = blockIdx.x; item < items.n_items; item += gridDim.x) {
@@ -251,7 +265,7 @@ __device__ void run_products(const ProductArgs& args, Epilogue& epilogue, Produc
         __syncthreads();  // the piece before may still be read
         load_pieces(args, row_tile, static_cast<std::size_t>(tile), k, shared);
         __syncthreads();
-        if (warp < kProductWarps) multiply_piece(args, shared, warp, threadIdx.x % 32, c);
+        if (warp < kProductWarps) multiply_piece(shared, warp, threadIdx.x % 32, c);
       }
       if (warp < kProductWarps) epilogue.take(c, row, tile * kTileColumns);
     }
@@ -262,10 +276,10 @@ __device__ void run_products(const ProductArgs& args, Epilogue& epilogue, Produc
 #endif
 
 template <bool kLow, class Epilogue>
-__global__ void __launch_bounds__(kProductThreads, 1)
+__global__ void __launch_bounds__(kProductThreads, RingSizes<kLow>::kBlocks)
     split_product(const __grid_constant__ ProductArgs args, Epilogue epilogue) {
   extern __shared__ __align__(128) unsigned char memory[];
-  run_products<kLow>(args, epilogue, *reinterpret_cast<ProductShared*>(memory));
+  run_products<kLow>(args, epilogue, *reinterpret_cast<ProductShared<kLow>*>(memory));
 }
 
 }  // namespace deeptail::cuda

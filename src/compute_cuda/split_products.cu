@@ -12,25 +12,6 @@ namespace {
 
 std::size_t rounded_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
-// Of the device in use.
-struct DeviceTraits {
-  int n_sm = 0;
-  bool hopper = false;  // runs the code for sm_90a
-};
-const DeviceTraits& device_traits() {
-  static const DeviceTraits traits = [] {
-    int device = 0, major = 0, minor = 0;
-    DeviceTraits t;
-    check(cudaGetDevice(&device), "device");
-    check(cudaDeviceGetAttribute(&t.n_sm, cudaDevAttrMultiProcessorCount, device), "device");
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
-    check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "device");
-    t.hopper = major == 9 && minor == 0;
-    return t;
-  }();
-  return traits;
-}
-
 // Columns are split where there are fewer row tiles than multiprocessors.
 int splits_for(std::uint32_t n, int n_tiles) {
   const int row_tiles = static_cast<int>((n + kTileRows - 1) / kTileRows);
@@ -40,11 +21,12 @@ int splits_for(std::uint32_t n, int n_tiles) {
 template <bool kLow, class Epilogue>
 void launch_with(const ProductArgs& args, const Epilogue& epilogue, cudaStream_t stream) {
   const DeviceTraits& device = device_traits();
-  const int bytes = device.hopper ? kRingBytes : kOnePieceBytes;
+  const int bytes = device.hopper ? RingSizes<kLow>::kBytes : kOnePieceBytes;
   const auto kernel = split_product<kLow, Epilogue>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "shared memory");
   const std::uint32_t items = (args.n + kTileRows - 1) / kTileRows * args.splits;
-  kernel<<<std::min<std::uint32_t>(items, device.n_sm), kProductThreads, bytes, stream>>>(args, epilogue);
+  kernel<<<std::min<std::uint32_t>(items, RingSizes<kLow>::kBlocks * device.n_sm), kProductThreads, bytes,
+           stream>>>(args, epilogue);
   check(cudaGetLastError(), "starting a product");
 }
 

@@ -131,7 +131,7 @@ class LastMlp {
       std::uint32_t z[4][4];
 #pragma unroll
       for (int k = 0; k < 4; ++k) load_factor(args_.z, at, 4 * side + k, z[k]);
-      add_times_rows<4>(x, z, chunk.tiles, lane_);
+      add_times_rows<4>(x, chunk.tiles, lane_, z);
     }
   }
 
@@ -179,7 +179,7 @@ class Unembed {
   // The next 64 columns.
   __device__ void look(const Factor& a, int first, TopTwo (&top)[2]) {
     float c[8][4];
-    times_columns<8>(a, stream_.next(), lane_, c);
+    times_columns<8>(stream_.next(), lane_, c, a);
     const int column = first + 2 * (lane_ % 4);
 #pragma unroll
     for (int n = 0; n < 8; ++n)

@@ -32,14 +32,7 @@ bool fits_fast_kernels(const DenseModel& m, std::size_t length) {
          m.d_mlp >= 64 && length <= 64;
 }
 
-// Devices of compute capability 9.0 run the code for sm_90a, all others that for mma.sync.
-TileOrder tile_order() {
-  int device = 0, major = 0, minor = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
-  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "device");
-  return major == 9 && minor == 0 ? TileOrder::kWgmma : TileOrder::kMma;
-}
+TileOrder tile_order() { return device_traits().hopper ? TileOrder::kWgmma : TileOrder::kMma; }
 
 void allow_shared(const void* kernel, std::size_t bytes) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
@@ -62,7 +55,7 @@ class FastKernels {
         z_(batch * kWidth),
         y_(batch * kWidth),
         x_last_(m.n_layers > 1 ? batch * kWidth : 0) {
-    mlp_chunks_ = stream_on_device(pack_last_mlp(m, tile_order()));
+    mlp_chunks_ = stream_on_device(pack_rest(m.blocks.back(), m.d_mlp, tile_order()));
     unembed_chunks_ = stream_on_device(pack_unembedding(m, tile_order()));
     if (n_layers_ > 1) block_chunks_ = stream_on_device(pack_blocks(m, tile_order()));
     prepare_device();
@@ -117,11 +110,8 @@ class FastKernels {
 
  private:
   void prepare_device() {
-    int device = 0, shared = 0;
-    check(cudaGetDevice(&device), "device");
-    check(cudaDeviceGetAttribute(&n_sm_, cudaDevAttrMultiProcessorCount, device), "device");
-    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
-    const auto most = static_cast<std::size_t>(shared);
+    n_sm_ = device_traits().n_sm;
+    const std::size_t most = device_traits().most_shared;
     warps_ = sizeof(BlocksShared<12>) <= most ? 12 : sizeof(BlocksShared<8>) <= most ? 8 : 4;
     if (warps_ == 12) allow_shared(reinterpret_cast<const void*>(blocks<12>), sizeof(BlocksShared<12>));
     if (warps_ == 8) allow_shared(reinterpret_cast<const void*>(blocks<8>), sizeof(BlocksShared<8>));

@@ -85,22 +85,37 @@ Method make_tokensplit(SettingReader& s) {
   s.real("survive_fraction", config.survive_fraction);
   s.real("forgotten", config.forgotten);
   s.real("taper", config.taper);
+  Device device = Device::kCpu;
+  s.choice("device", device_of, "cpu or cuda", device);
   config.validate();
   const auto budget = [config](const ModelConfig& model, const Distribution& dist) {
     return config.budget > 0.0 ? config.budget : tokensplit_budget(model, dist);
   };
-  return {
+  const auto with_seed = [config](std::uint64_t seed) {
+    TokensplitConfig c = config;
+    c.seed = seed;
+    return c;
+  };
+  Method method{
+      .device = device,
       .unit = "forwards",
       .work = [budget](const ModelConfig& model,
                        const Distribution& dist) { return static_cast<std::uint64_t>(budget(model, dist)); },
       .run =
-          [config, budget](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
-                           const MethodHooks& hooks) {
-            TokensplitConfig c = config;
-            c.seed = seed;
-            c.budget = budget(in.model->config(), *in.dist);
-            return tokensplit(*in.model, *in.dist, target, c, pool, hooks.keep_going);
+          [with_seed, device](const MethodInput& in, const Target& target, std::uint64_t seed,
+                              ThreadPool& pool, const MethodHooks& hooks) {
+            if (device == Device::kCuda)
+              return tokensplit_on_cuda(*in.model, *in.dist, target, with_seed(seed), hooks.keep_going);
+            return tokensplit(*in.model, *in.dist, target, with_seed(seed), pool, hooks.keep_going);
           }};
+  if (device == Device::kCuda)
+    method.run_many = [with_seed](const MethodInput& in, std::span<const MethodTask> tasks,
+                                  const ManyHooks& hooks) {
+      std::vector<TokensplitTask> all;
+      for (const MethodTask& task : tasks) all.push_back({task.target, with_seed(task.seed)});
+      tokensplit_many(*in.model, *in.dist, all, hooks);
+    };
+  return method;
 }
 
 Method make_mc(SettingReader& s) {
@@ -276,6 +291,17 @@ Estimate run_method(const Method& method, const MethodInput& input, const Target
     estimate.cost.forward_equivalents =
         estimate.cost.flops / capture.flops * static_cast<double>(capture.forward);
   return estimate;
+}
+
+void run_method_many(const Method& method, const MethodInput& input, std::span<const MethodTask> tasks,
+                     const ManyHooks& hooks) {
+  ManyHooks told = hooks;
+  told.on_estimate = [&](std::size_t task, Estimate estimate) {
+    estimate.provenance = input.provenance;
+    estimate.provenance.device = name_of(method.device);
+    hooks.on_estimate(task, std::move(estimate));
+  };
+  method.run_many(input, tasks, told);
 }
 
 }  // namespace deeptail

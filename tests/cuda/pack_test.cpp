@@ -77,7 +77,7 @@ TEST(Pack, UnembeddingColumns) {
 TEST(Pack, MlpChunksHoldColumnsThenRows) {
   const DenseModel m = two_layers();
   const DenseBlock& b = m.blocks[1];
-  const Halves s = pack_last_mlp(m, TileOrder::kWgmma);
+  const Halves s = pack_rest(m.blocks.back(), m.d_mlp, TileOrder::kWgmma);
   ASSERT_EQ(s.size(), (2 + kMlp / 32) * kChunkHalves);
   for (std::size_t k = 0; k < 128; ++k) {
     for (std::size_t n = 0; n < 128; ++n)

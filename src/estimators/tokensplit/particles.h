@@ -5,19 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "deeptail/estimators.h"
-#include "estimators/tokensplit/moves.h"
+#include "estimators/tokensplit/backend.h"
 
 namespace deeptail {
-
-// What is estimated. All must outlive the particles; table and screen may be null.
-struct TokenProblem {
-  const Transformer& model;
-  const Distribution& dist;
-  const Target& target;
-  const FirstLayerTable* table = nullptr;
-  const Screen* screen = nullptr;
-};
 
 // Work done, in its own units; flops are those of the algorithm (full passes over all positions, re-scoring
 // from the first changed position on, logits that were looked at, a quarter of one for each that 8 bits
@@ -25,19 +15,10 @@ struct TokenProblem {
 struct TokenWork {
   std::uint64_t forwards = 0, rescored = 0, logits = 0;
   double flops = 0.0;
+  double device_seconds = 0.0;  // of a device that others share
   TokenWork& operator+=(const TokenWork& other);
 };
 double rescoring_flops(const ModelConfig& config, std::size_t length, std::size_t first_changed);
-
-// Proposals and acceptances at one position (single moves) or of one kind.
-struct Tally {
-  double proposed = 0.0, accepted = 0.0;
-  double acceptance() const { return (accepted + 1.0) / (proposed + 2.0); }
-};
-struct MoveTally {
-  std::vector<Tally> single = {};  // [length]
-  Tally block = {}, suffix = {};
-};
 
 // event() as a number: at or above 0 iff the target is said. A lost tie lies just below 0.
 double score_of(const Margin& margin);
@@ -52,16 +33,15 @@ class TokenParticles {
   void scores(std::span<double> out);
   void resample(std::span<const std::uint32_t> parents);
 
-  // Moves [first, first + count) of a level, all particles together. Allocates nothing per move.
+  // Moves [first, first + count) of a level, all particles together.
   void run_moves(double level, std::size_t level_number, std::size_t first, std::size_t count,
                  const MoveSettings& settings, std::uint64_t seed, MoveStats& stats, MoveTally& tally);
-  void begin_moves();  // fills the re-scorer; call once per level
-  void end_moves();    // takes the sequences back from it
+  void begin_moves();  // call once per level
 
   std::span<const TokenId> tokens(std::size_t i) const {
     return std::span(tokens_).subspan(i * length(), length());
   }
-  std::span<const TokenId> moving_tokens(std::size_t i) const { return rescorer_.tokens(i); }
+  std::span<const TokenId> tokens() const { return tokens_; }      // [size, length]
   const std::vector<Margin>& margins() const { return margins_; }  // of the last scores(): [size]
   const TokenWork& work() const { return work_; }
   const TokenProblem& problem() const { return problem_; }
@@ -69,23 +49,13 @@ class TokenParticles {
   std::size_t length() const { return problem_.dist.length(); }
 
  private:
-  void propose_all(std::size_t level_number, std::size_t step, const MoveSettings& settings,
-                   std::uint64_t seed);
-
   TokenProblem problem_;
   ThreadPool& pool_;
   std::vector<std::size_t> free_;
-  Rescorer rescorer_;
+  std::unique_ptr<TokenBackend> backend_;
   std::vector<TokenId> tokens_;     // [n, length]
   std::vector<Margin> margins_;     // [n]
-  AlignedVector<float> resid_;      // [n, d_model]
   std::vector<double> flops_from_;  // [length]: of re-scoring from each first changed position on
-  // Of one step.
-  std::vector<TokenId> proposed_tokens_;  // [max_particles, length]
-  std::vector<Rescorer::Proposal> proposals_;
-  std::vector<Move> moves_;
-  std::vector<std::uint8_t> accepted_;
-  std::vector<std::uint64_t> logits_;  // [worker]
   TokenWork work_;
 };
 

@@ -53,30 +53,24 @@ struct PilotParticles : TokenParticles {
   }
 
   MoveStats move(double level, std::size_t k, std::uint64_t seed) {
-    std::vector<TokenId> begin;
-    for (std::size_t i = 0; i < size(); ++i) begin.insert(begin.end(), tokens(i).begin(), tokens(i).end());
+    const std::vector<TokenId> begin(tokens().begin(), tokens().end());
     settings.winners = usual_winners(margins());
     const double flops_before = work().flops;
     MoveStats stats;
     MoveTally all;
     begin_moves();
-    std::vector<TokenId> now(begin.size());
     for (;;) {
       MoveTally round;
       run_moves(level, k, stats.moves, std::min(kRound, config.max_moves - stats.moves), settings, seed,
                 stats, round);
       adapt(round, all);
-      for (std::size_t i = 0; i < size(); ++i)
-        std::copy_n(moving_tokens(i).begin(), length(),
-                    now.begin() + static_cast<std::ptrdiff_t>(i * length()));
-      stats.parent_correlation = parent_correlation(begin, now, length(), free());
+      stats.parent_correlation = parent_correlation(begin, tokens(), length(), free());
       budget_spent = work().flops > kPatience * config.flops;
       stopped = !keep_going(work()) || budget_spent;
       const bool enough = stats.parent_correlation <= config.forgotten && stats.moves >= kFewestMoves;
       const bool spent = work().flops - flops_before > kLevelShare * config.flops;
       if (enough || spent || stopped || stats.moves >= config.max_moves) break;
     }
-    end_moves();
     settings.n_moves = stats.moves;
     plan.levels.push_back(level);
     plan.settings.push_back(settings);

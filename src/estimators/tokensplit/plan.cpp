@@ -80,6 +80,12 @@ double Sizes::bytes(const ModelConfig& config, const Distribution& dist) const {
   return static_cast<double>(std::max(first_draw, most())) * drawn + static_cast<double>(most()) * moved;
 }
 
+// Sequences, a copy while they are resampled, and one for the device.
+double Sizes::token_bytes(const Distribution& dist) const {
+  const double sequence = 3.0 * sizeof(TokenId) * static_cast<double>(dist.length()) + 64.0;
+  return static_cast<double>(std::max(first_draw, most())) * sequence;
+}
+
 Sizes asked_sizes(const TokensplitConfig& c) {
   const double first =
       std::min(static_cast<double>(most_particles(c)), c.taper * static_cast<double>(c.particles));

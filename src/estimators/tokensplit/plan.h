@@ -16,6 +16,7 @@ struct Sizes {
   std::size_t most() const;                                                 // at any level
   bool valid() const;                                                       // within what splitting takes
   double bytes(const ModelConfig& config, const Distribution& dist) const;  // of one replica
+  double token_bytes(const Distribution& dist) const;  // of one whose sequences are scored elsewhere
 };
 
 // Sizes that what the pilot left of the budget pays for. When it does not even pay for small populations, the

@@ -1,4 +1,6 @@
 // tokensplit: pilot, plan, replicas, one estimate.
+#include "estimators/tokensplit/tokensplit.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -17,6 +19,7 @@ namespace {
 
 constexpr std::uint64_t kPilotPart = 0, kScreenPart = 1, kReplicaParts = 2, kSecondWaveParts = 1 << 16;
 constexpr std::size_t kDecidingPositions = 4;
+constexpr std::size_t kMostWaiting = 64;  // replicas of one target that a service has at a time
 
 // A replica: every level moves as the pilot settled.
 struct ReplicaParticles : TokenParticles {
@@ -27,7 +30,6 @@ struct ReplicaParticles : TokenParticles {
     MoveTally tally;
     begin_moves();
     run_moves(level, k, 0, plan.settings[k].n_moves, plan.settings[k], seed, stats, tally);
-    end_moves();
     return stats;
   }
   const Plan& plan;
@@ -67,13 +69,19 @@ struct Replicas {
   TriggerPool triggers = {};
 };
 
+// Replicas run side by side, each on its share of the threads: nothing waits between moves. On a service
+// every replica has a thread that mostly waits.
+std::size_t replicas_at_once(const TokenProblem& problem, const TokensplitConfig& config,
+                             const ThreadPool& pool) {
+  return std::min(problem.service != nullptr ? kMostWaiting : pool.size(), config.replicas);
+}
+
 Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& config, const Plan& plan,
                       const Sizes& sizes, std::uint64_t first_part, ThreadPool& pool, Meter& meter) {
   Replicas all{.runs = std::vector<SplittingRun>(config.replicas)};
   std::vector<TokenWork> work(config.replicas);
   std::vector<TriggerPool> triggers(config.replicas);
-  // Replicas run side by side, each on its share of the threads: nothing waits between moves.
-  ThreadPool outer(std::min(pool.size(), config.replicas));
+  ThreadPool outer(replicas_at_once(problem, config, pool));
   const std::size_t most = sizes.most();
   const std::size_t inner_threads = std::max<std::size_t>(1, pool.size() / outer.size());
   outer.for_each_block(config.replicas, [&](std::size_t r, std::size_t) {
@@ -171,58 +179,93 @@ void fill_from_replicas(Estimate& e, Replicas& all) {
 
 std::string default_or(std::size_t n) { return n == 0 ? "default" : fmt::format("{}", n); }
 
-void check_populations_fit(double bytes, const TokensplitConfig& config) {
-  check_memory(fmt::format("tokensplit ({} particles, first draw {})", default_or(config.particles),
-                           default_or(config.first_draw)),
-               bytes, "take fewer particles, replicas or threads, or a smaller budget");
+TokensplitConfig with_budget(const TokensplitConfig& wanted, const ModelConfig& model,
+                             const Distribution& dist) {
+  wanted.validate();
+  TokensplitConfig config = wanted;
+  if (config.budget == 0.0) config.budget = tokensplit_budget(model, dist);
+  return config;
+}
+
+// What populations take of this machine's memory.
+struct Room {
+  Room(const TokenProblem& problem_in, const TokensplitConfig& config_in, std::size_t targets_at_once,
+       const ThreadPool& pool)
+      : problem(problem_in),
+        config(config_in),
+        side_by_side(static_cast<double>(targets_at_once * replicas_at_once(problem_in, config_in, pool))) {}
+  double bytes(const Sizes& sizes) const {
+    return side_by_side * (problem.service != nullptr ? sizes.token_bytes(problem.dist)
+                                                      : sizes.bytes(problem.model.config(), problem.dist));
+  }
+  void require(const Sizes& sizes) const {
+    check_memory(fmt::format("tokensplit ({} particles, first draw {})", default_or(config.particles),
+                             default_or(config.first_draw)),
+                 bytes(sizes), "take fewer particles, replicas or threads, or a smaller budget");
+  }
+  const TokenProblem& problem;
+  const TokensplitConfig& config;
+  double side_by_side;
+};
+
+// Everything after a pilot that reached the event.
+void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& config, PilotResult& pilot,
+                          const Room& room, ThreadPool& pool, Meter& meter, TokenWork& work, Estimate& e) {
+  const double unit = forward_flops(problem.model.config(), problem.dist.length());
+  const Sizes sizes = sizes_of(config, pilot, unit);
+  room.require(sizes);
+  Replicas all = run_replicas(problem, config, pilot.plan, sizes, kReplicaParts, pool, meter);
+  work += all.work;
+  e.warnings = pilot.plan.warnings;
+  const double doubled = sizes.doubled().flops * static_cast<double>(config.replicas);
+  if (combine_replicas(all.runs).disagree && work.flops + doubled <= config.budget * unit &&
+      sizes.doubled().valid() && room.bytes(sizes.doubled()) <= memory_limit()) {
+    // Looking at the first replicas before drawing more costs the strict guarantee.
+    e.guarantee = Guarantee::kConsistent;
+    e.warnings.emplace_back(
+        "the replicas disagreed: a mode may be missing, so they were run again with twice the particles");
+    all = run_replicas(problem, config, pilot.plan, sizes.doubled(), kSecondWaveParts, pool, meter);
+    work += all.work;
+  }
+  fill_from_replicas(e, all);
+  e.triggers = all.triggers.best(config.max_triggers);
+  e.positions = all.triggers.deciding(problem.dist, kDecidingPositions);
 }
 
 }  // namespace
 
-Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
-                    const TokensplitConfig& wanted, ThreadPool& pool, const KeepGoing& keep_going) {
-  wanted.validate();
-  TokensplitConfig config = wanted;
-  if (config.budget == 0.0) config.budget = tokensplit_budget(model.config(), dist);
-  const double side_by_side = static_cast<double>(std::min(pool.size(), config.replicas));
-  const auto bytes = [&](const Sizes& sizes) { return side_by_side * sizes.bytes(model.config(), dist); };
-  check_populations_fit(bytes(asked_sizes(config)), config);
-  const auto start = std::chrono::steady_clock::now();
-  const double unit = forward_flops(model.config(), dist.length());
-  const auto table = first_layer_table(model, dist, pool);
-  const Screen screen = screen_for(model, dist, derived_seed(config.seed, kScreenPart), pool, table.get());
-  const TokenProblem problem{model, dist, target, table.get(), &screen};
+Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& wanted,
+                         std::size_t targets_at_once, ThreadPool& pool, const KeepGoing& keep_going) {
+  const TokensplitConfig config = with_budget(wanted, problem.model.config(), problem.dist);
+  const Room room(problem, config, targets_at_once, pool);
+  room.require(asked_sizes(config));
+  const double unit = forward_flops(problem.model.config(), problem.dist.length());
   Meter meter(unit, keep_going);
-  Estimate e{
-      .method = "tokensplit", .target = target.ids(), .guarantee = Guarantee::kUnbiased, .seed = config.seed};
-
+  Estimate e{.method = "tokensplit",
+             .target = problem.target.ids(),
+             .guarantee = Guarantee::kUnbiased,
+             .seed = config.seed};
   PilotResult pilot = run_pilot(problem, pilot_config(config, unit), derived_seed(config.seed, kPilotPart),
                                 pool, [&](const TokenWork& work) { return meter.tell(work.flops); });
   meter.add(pilot.work.flops);
   TokenWork work = pilot.work;
-  if (pilot.run.end != SplittingEnd::kReached) {
+  if (pilot.run.end == SplittingEnd::kReached)
+    estimate_by_replicas(problem, config, pilot, room, pool, meter, work, e);
+  else
     fill_not_reached(e, pilot);
-  } else {
-    const Sizes sizes = sizes_of(config, pilot, unit);
-    check_populations_fit(bytes(sizes), config);
-    Replicas all = run_replicas(problem, config, pilot.plan, sizes, kReplicaParts, pool, meter);
-    work += all.work;
-    e.warnings = pilot.plan.warnings;
-    const double doubled = sizes.doubled().flops * static_cast<double>(config.replicas);
-    if (combine_replicas(all.runs).disagree && work.flops + doubled <= config.budget * unit &&
-        sizes.doubled().valid() && bytes(sizes.doubled()) <= memory_limit()) {
-      // Looking at the first replicas before drawing more costs the strict guarantee.
-      e.guarantee = Guarantee::kConsistent;
-      e.warnings.emplace_back(
-          "the replicas disagreed: a mode may be missing, so they were run again with twice the particles");
-      all = run_replicas(problem, config, pilot.plan, sizes.doubled(), kSecondWaveParts, pool, meter);
-      work += all.work;
-    }
-    fill_from_replicas(e, all);
-    e.triggers = all.triggers.best(config.max_triggers);
-    e.positions = all.triggers.deciding(dist, kDecidingPositions);
-  }
   fill_cost(e, work, unit);
+  e.cost.seconds = work.device_seconds;
+  return e;
+}
+
+Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
+                    const TokensplitConfig& wanted, ThreadPool& pool, const KeepGoing& keep_going) {
+  const TokensplitConfig config = with_budget(wanted, model.config(), dist);
+  Room({model, dist, target}, config, 1, pool).require(asked_sizes(config));
+  const auto start = std::chrono::steady_clock::now();
+  const auto table = first_layer_table(model, dist, pool);
+  const Screen screen = screen_for(model, dist, derived_seed(config.seed, kScreenPart), pool, table.get());
+  Estimate e = estimate_target({model, dist, target, table.get(), &screen}, config, 1, pool, keep_going);
   e.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return e;
 }

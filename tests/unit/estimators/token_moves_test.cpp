@@ -175,7 +175,6 @@ TEST(TokenMoves, ParticlesThatHaveTheLawKeepIt) {
   MoveStats stats;
   MoveTally tally;
   particles.run_moves(kLevel, 0, 0, 5, settings(), 13, stats, tally);
-  particles.end_moves();
   std::vector<double> counts(kStates, 0.0);
   for (std::size_t i = 0; i < kParticles; ++i) counts[state_of(particles.tokens(i))] += 1.0;
   EXPECT_GT(p_value(counts, law), 1e-4);  // false alarm 1e-4

@@ -1,0 +1,140 @@
+// From attention to the end of a block in one kernel, in split fp16, for rows of 128 and weights that fp16
+// holds exactly: W_O, residual, ln2, MLP, residual, and the norm that comes next.
+#pragma once
+
+#include "compute_cuda/products.cuh"
+#include "compute_cuda/split_rows.cuh"
+
+namespace deeptail::cuda {
+
+struct SplitBlockArgs {
+  std::uint32_t n;
+  int d_mlp;
+  float eps;
+  SplitRows z;          // [n, 128]
+  float* x;             // [n, 128]: residuals before the block, then after it
+  const uint4* chunks;  // the weight stream of pack_rest
+  int n_chunks;
+  const float *next_w, *next_b;  // of the norm that comes next
+  SplitRows y;                   // [n, 128]: the residuals after that norm
+};
+
+inline constexpr int kSplitBlockWarps = 8, kSplitBlockStages = 6;
+using SplitBlockStream = WeightStream<32 * kSplitBlockWarps, kSplitBlockStages>;
+
+// High and low part of two neighbours, as one register each.
+__device__ inline void pack_split(float v0, float v1, std::uint32_t& high, std::uint32_t& low) {
+  const __half2 h = __floats2half2_rn(v0, v1);
+  const float2 rounded = __half22float2(h);
+  high = *reinterpret_cast<const std::uint32_t*>(&h);
+  low = pack(v0 - rounded.x, v1 - rounded.y);
+}
+
+class SplitBlock {
+ public:
+  __device__ SplitBlock(const SplitBlockArgs& args, SplitBlockStream::Shared& shared)
+      : args_(args), stream_(args.chunks, args.n_chunks, shared) {}
+
+  // Row tile `tile`.
+  __device__ void run(std::uint32_t tile) {
+    tile_ = tile;
+    Residual x;
+    load(x);
+    add_attention(x);
+    add_mlp(x);
+    store(x);
+  }
+
+ private:
+  __device__ std::uint32_t row(int half) const {
+    return tile_ * kTileRows + 16 * (threadIdx.x / 32) + 8 * half + lane_ / 4;
+  }
+  __device__ float* residual(int half) const {
+    return args_.x + static_cast<std::size_t>(min(row(half), args_.n - 1)) * kWidth + 2 * (lane_ % 4);
+  }
+
+  __device__ void load(Residual& x) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float* from = residual(half);
+#pragma unroll
+      for (int n = 0; n < kTilesN; ++n) {
+        const float2 v = load2(from + 8 * n);
+        x[n][2 * half] = v.x, x[n][2 * half + 1] = v.y;
+      }
+    }
+  }
+
+  // The A tile k of one part of z; its rows are there up to the end of the tile.
+  __device__ void load_factor(const __half* part, int k, std::uint32_t (&a)[4]) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      a[i] = *reinterpret_cast<const std::uint32_t*>(
+          part + split_index(kWidth, row(i % 2), 16 * k + 8 * (i / 2) + 2 * (lane_ % 4)));
+  }
+  __device__ void add_attention(Residual& x) {
+    for (int side = 0; side < 2; ++side) {
+      std::uint32_t high[4][4], low[4][4];
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        load_factor(args_.z.high, 4 * side + k, high[k]);
+        load_factor(args_.z.low, 4 * side + k, low[k]);
+      }
+      const Chunk chunk = stream_.next();
+      if (side == 0) add_bias(x, chunk.first(), lane_ % 4);
+      add_times_rows<4>(x, chunk.tiles, lane_, high, low);
+    }
+  }
+
+  __device__ void add_mlp(Residual& x) {
+    Factor high, low;
+    for (int first = 0; first < args_.d_mlp; first += 32) {
+      const Chunk chunk = stream_.next();
+      if (first == 0)
+        normalise(x, chunk.first(), chunk.second(), args_.eps, lane_ % 4,
+                  [&](int n, int half, float v0, float v1) {
+                    pack_split(v0, v1, high[n / 2][2 * (n % 2) + half], low[n / 2][2 * (n % 2) + half]);
+                  });
+      if (first == 32) add_bias(x, chunk.first(), lane_ % 4);
+      float c[4][4];
+      times_columns<4>(chunk, lane_, c, high, low);
+      std::uint32_t hidden_high[2][4], hidden_low[2][4];
+#pragma unroll
+      for (int n = 0; n < 4; ++n)
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          pack_split(gelu_fp32(c[n][2 * half]), gelu_fp32(c[n][2 * half + 1]),
+                     hidden_high[n / 2][2 * (n % 2) + half], hidden_low[n / 2][2 * (n % 2) + half]);
+      add_times_rows<2>(x, chunk.tiles + kTileVectors / 2, lane_, hidden_high, hidden_low);
+    }
+  }
+
+  __device__ void store(const Residual& x) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if (row(half) >= args_.n) continue;
+      float* to = residual(half);
+#pragma unroll
+      for (int n = 0; n < kTilesN; ++n)
+        *reinterpret_cast<float2*>(to + 8 * n) = {x[n][2 * half], x[n][2 * half + 1]};
+    }
+    normalise(x, args_.next_w, args_.next_b, args_.eps, lane_ % 4, [&](int n, int half, float v0, float v1) {
+      if (row(half) < args_.n) store_split2(args_.y, row(half), 8 * n + 2 * (lane_ % 4), v0, v1);
+    });
+  }
+
+  const SplitBlockArgs& args_;
+  SplitBlockStream stream_;
+  std::uint32_t tile_ = 0;
+  int lane_ = threadIdx.x % 32;
+};
+
+__global__ void __launch_bounds__(32 * kSplitBlockWarps, 1)
+    split_block(const __grid_constant__ SplitBlockArgs args) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  SplitBlock worker(args, *reinterpret_cast<SplitBlockStream::Shared*>(memory));
+  const std::uint32_t tiles = (args.n + kTileRows - 1) / kTileRows;
+  for (std::uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) worker.run(tile);
+}
+
+}  // namespace deeptail::cuda

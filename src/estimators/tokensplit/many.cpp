@@ -1,0 +1,94 @@
+#include "estimators/tokensplit/many.h"
+
+#include <algorithm>
+
+#include "estimators/tokensplit/tokensplit.h"
+
+namespace deeptail {
+
+namespace {
+
+// The work of all targets together, and whether to go on.
+class ManyMeter {
+ public:
+  ManyMeter(std::size_t n, const KeepGoing& keep_going, ParticleService& service)
+      : told_(n, 0), keep_going_(keep_going), service_(service) {}
+  bool tell(std::size_t task, std::uint64_t done) {
+    const std::lock_guard lock(mutex_);
+    sum_ += done - std::min(done, told_[task]);
+    told_[task] = std::max(done, told_[task]);
+    if (keep_going_ && go_ && !keep_going_(sum_)) end();
+    return go_;
+  }
+  bool go() {
+    const std::lock_guard lock(mutex_);
+    return go_;
+  }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    end();
+  }
+
+ private:
+  void end() {
+    go_ = false;
+    service_.hurry();
+  }
+
+  std::mutex mutex_;
+  std::vector<std::uint64_t> told_;
+  std::uint64_t sum_ = 0;
+  bool go_ = true;
+  const KeepGoing& keep_going_;
+  ParticleService& service_;
+};
+
+void check_single(const Target& target) {
+  if (target.ids().size() != 1)
+    throw InputError("a target of {} tokens: tokensplit on a device takes one token; use --device cpu",
+                     target.ids().size());
+}
+
+}  // namespace
+
+void run_many(const Transformer& model, const Distribution& dist, std::span<const TokensplitTask> tasks,
+              const ManyHooks& hooks, std::size_t at_once, ParticleDevice& device,
+              const ServiceOptions& options) {
+  at_once = std::min({std::max<std::size_t>(1, at_once), tasks.size(), ThreadPool::kMostThreads});
+  if (tasks.empty()) return;
+  ParticleService service(device, options);
+  ManyMeter meter(tasks.size(), hooks.keep_going, service);
+  std::mutex telling;
+  ThreadPool callers(at_once);
+  const auto run = [&](std::size_t i) {
+    const TokensplitTask& task = tasks[i];
+    std::optional<Estimate> estimate;
+    std::string why;
+    try {
+      check_single(task.target);
+      ThreadPool alone(1);
+      estimate = estimate_target({.model = model, .dist = dist, .target = task.target, .service = &service},
+                                 task.config, at_once, alone,
+                                 [&](std::uint64_t done) { return meter.tell(i, done); });
+    } catch (const InputError& e) {
+      if (!hooks.on_refusal) throw;
+      why = e.what();
+    }
+    const std::lock_guard lock(telling);
+    if (estimate)
+      hooks.on_estimate(i, *std::move(estimate));
+    else
+      hooks.on_refusal(i, why);
+  };
+  callers.for_each_block(tasks.size(), [&](std::size_t i, std::size_t) {
+    if (!meter.go()) return;
+    try {
+      run(i);
+    } catch (...) {
+      meter.stop();  // nobody will hear of the others
+      throw;
+    }
+  });
+}
+
+}  // namespace deeptail

@@ -1,0 +1,171 @@
+// tokensplit on a CUDA device, where this build has the backend.
+#include <chrono>
+
+#include "deeptail/estimators.h"
+
+#ifdef DEEPTAIL_HAS_CUDA
+
+#include "estimators/tokensplit/on_cuda.h"
+
+#include <algorithm>
+
+#include "compute_cuda/dense_model.h"
+#include "compute_cuda/truth_engine.h"
+#include "estimators/tokensplit/many.h"
+
+namespace deeptail {
+
+namespace {
+
+// Cells are rows of DenseInputs: (position, token) pairs.
+class CudaParticles final : public ParticleDevice {
+ public:
+  CudaParticles(const Transformer& model, const Distribution& dist,
+                const cuda::ParticleEngineOptions& options)
+      : dist_(dist), inputs_(cuda::dense_inputs(dist)), engine_(cuda::dense_model(model), inputs_, options) {
+    for (const TokenTable& table : dist.tables) {
+      std::vector<std::uint32_t>& entry = entry_of_.emplace_back(model.config().d_vocab, 0);
+      for (std::uint32_t i = 0; i < table.size(); ++i) entry[static_cast<std::size_t>(table.ids()[i])] = i;
+    }
+  }
+
+  std::size_t lanes() const override { return engine_.options().lanes; }
+  std::size_t max_particles() const override { return engine_.options().max_particles; }
+  std::size_t max_pieces() const override { return engine_.options().max_groups; }
+
+  void encode(std::span<const TokenId> tokens, std::span<std::uint32_t> cells) const override {
+    const std::size_t length = dist_.length();
+    for (std::size_t i = 0; i < tokens.size(); i += length)
+      for (std::size_t p = 0; p < length; ++p)
+        cells[i + p] =
+            inputs_.first_row[p] + entry_of_[dist_.positions[p]][static_cast<std::size_t>(tokens[i + p])];
+  }
+  void decode(std::span<const std::uint32_t> cells, std::span<TokenId> tokens) const override {
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      tokens[i] = static_cast<TokenId>(inputs_.row_token[cells[i]]);
+  }
+
+  void score(std::size_t lane, std::span<const ScorePiece> pieces) override {
+    const cuda::ParticleEngine::Lane& memory = engine_.lane(lane);
+    std::vector<cuda::ParticleGroup> groups;
+    auto to = memory.rows.begin();
+    for (const ScorePiece& piece : pieces) {
+      to = std::copy(piece.cells.begin(), piece.cells.end(), to);
+      groups.push_back({.n_particles = static_cast<std::uint32_t>(piece.margins.size()),
+                        .target = static_cast<std::uint32_t>(piece.target)});
+    }
+    engine_.score(lane, groups);
+    std::size_t at = 0;
+    for (const ScorePiece& piece : pieces)
+      for (Margin& margin : piece.margins) {
+        margin = {memory.margin[at], piece.target, static_cast<TokenId>(memory.other[at])};
+        ++at;
+      }
+  }
+
+  void move(std::size_t lane, std::span<const MovePiece> pieces) override {
+    const cuda::ParticleEngine::Lane& memory = engine_.lane(lane);
+    std::vector<cuda::MovingGroup> groups;
+    auto to = memory.rows.begin();
+    for (const MovePiece& piece : pieces) {
+      to = std::copy(piece.cells.begin(), piece.cells.end(), to);
+      groups.push_back(group_of(piece));
+    }
+    engine_.move(lane, groups);
+    auto from = memory.rows.begin();
+    for (std::size_t g = 0; g < pieces.size(); ++g) {
+      const auto end = from + static_cast<std::ptrdiff_t>(pieces[g].cells.size());
+      std::copy(from, end, pieces[g].cells.begin());
+      from = end;
+      add_counts(engine_.counts(lane, g), *pieces[g].outcome);
+    }
+  }
+
+ private:
+  cuda::MovingGroup group_of(const MovePiece& piece) const {
+    const MoveRound& round = *piece.round;
+    cuda::MovingGroup group;
+    group.n_particles = static_cast<std::uint32_t>(piece.cells.size() / dist_.length());
+    group.target = static_cast<std::uint32_t>(piece.target);
+    group.first_particle = static_cast<std::uint32_t>(piece.first_particle);
+    group.seed = round.seed;
+    group.level_number = static_cast<std::uint32_t>(round.level_number);
+    group.first_step = static_cast<std::uint32_t>(piece.first_step);
+    group.n_steps = static_cast<std::uint32_t>(piece.n_steps);
+    group.level = static_cast<float>(round.level);
+    group.block = static_cast<std::uint32_t>(round.settings.block);
+    group.suffix_share = round.settings.suffix_share;
+    group.block_share = round.settings.block_share;
+    group.cumulative = round.settings.cumulative.data();
+    return group;
+  }
+
+  static void add_counts(const cuda::GroupCounts& counts, MoveOutcome& outcome) {
+    const auto add = [&](Tally& tally, std::size_t position, const cuda::MoveCounts& found) {
+      tally.proposed += found.proposed;
+      tally.accepted += found.accepted;
+      outcome.from[position] += found.proposed;
+      outcome.accepted += found.accepted;
+    };
+    for (std::size_t p = 0; p < outcome.from.size(); ++p) {
+      add(outcome.tally.single[p], p, counts.single[p]);
+      add(outcome.tally.block, p, counts.block[p]);
+      add(outcome.tally.suffix, p, counts.suffix[p]);
+    }
+  }
+
+  const Distribution& dist_;
+  cuda::DenseInputs inputs_;
+  std::vector<std::vector<std::uint32_t>> entry_of_;  // [tables][d_vocab]: place of a token in its table
+  cuda::ParticleEngine engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<ParticleDevice> make_cuda_particles(const Transformer& model, const Distribution& dist,
+                                                    const cuda::ParticleEngineOptions& options) {
+  cuda::device_name();  // so that the first complaint is about the device
+  return std::make_unique<CudaParticles>(model, dist, options);
+}
+
+void tokensplit_many(const Transformer& model, const Distribution& dist,
+                     std::span<const TokensplitTask> tasks, const ManyHooks& hooks, std::size_t at_once) {
+  try {
+    const auto device = make_cuda_particles(model, dist);
+    run_many(model, dist, tasks, hooks, at_once, *device);
+  } catch (const cuda::Failure& failure) {
+    throw InputError("--device cuda: {}; use --device cpu", failure.what());
+  }
+}
+
+}  // namespace deeptail
+
+#else
+
+namespace deeptail {
+
+void tokensplit_many(const Transformer&, const Distribution&, std::span<const TokensplitTask>,
+                     const ManyHooks&, std::size_t) {
+  throw InputError(
+      "--device cuda: this build has no CUDA backend (it is built where nvcc is found); use --device cpu");
+}
+
+}  // namespace deeptail
+
+#endif
+
+namespace deeptail {
+
+Estimate tokensplit_on_cuda(const Transformer& model, const Distribution& dist, const Target& target,
+                            const TokensplitConfig& config, const KeepGoing& keep_going) {
+  const auto start = std::chrono::steady_clock::now();
+  Estimate estimate;
+  const TokensplitTask task{target, config};
+  tokensplit_many(
+      model, dist, {&task, 1},
+      {.on_estimate = [&](std::size_t, Estimate e) { estimate = std::move(e); }, .keep_going = keep_going});
+  estimate.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return estimate;
+}
+
+}  // namespace deeptail

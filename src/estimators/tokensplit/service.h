@@ -1,0 +1,99 @@
+// Many populations on one device: every population is an ordinary blocking caller on a thread of its own, and
+// what waits at the same time goes to the device together, whatever its target, level, seed or step.
+//
+// Results do not depend on who shares a batch, so they are the same for any number of callers.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "estimators/tokensplit/backend.h"
+
+namespace deeptail {
+
+// Part of a population in a batch. cells: [n, length], the tokens as the device knows them.
+struct ScorePiece {
+  TokenId target;
+  std::span<const std::uint32_t> cells;
+  std::span<Margin> margins;  // [n]: out
+};
+struct MovePiece {
+  const MoveRound* round;
+  TokenId target;
+  std::size_t first_particle;       // number of the first one within the population
+  std::size_t first_step, n_steps;  // of the level's moves: part of the round
+  std::span<std::uint32_t> cells;   // in and out
+  MoveOutcome* outcome;             // added to: all but logits and seconds
+};
+
+// Margins and moves in batches. Lanes may be used by different threads at the same time.
+class ParticleDevice {
+ public:
+  virtual ~ParticleDevice() = default;
+  virtual std::size_t lanes() const = 0;
+  virtual std::size_t max_particles() const = 0;  // of a batch
+  virtual std::size_t max_pieces() const = 0;
+  // tokens, cells: [n, length].
+  virtual void encode(std::span<const TokenId> tokens, std::span<std::uint32_t> cells) const = 0;
+  virtual void decode(std::span<const std::uint32_t> cells, std::span<TokenId> tokens) const = 0;
+  virtual void score(std::size_t lane, std::span<const ScorePiece> pieces) = 0;
+  // In descending order of n_steps.
+  virtual void move(std::size_t lane, std::span<const MovePiece> pieces) = 0;
+};
+
+struct ServiceOptions {
+  std::size_t steps = 16;       // moves between two chances for new requests to join
+  std::size_t piece = 1 << 13;  // particles, at most, that stay together
+};
+
+class ParticleService {
+ public:
+  explicit ParticleService(ParticleDevice& device, const ServiceOptions& options = {});
+  ~ParticleService();  // nobody may wait any more
+  ParticleService(const ParticleService&) = delete;
+  ParticleService& operator=(const ParticleService&) = delete;
+
+  // Both return when it is done, and throw what the device threw. length: of dist.
+  double margins(std::span<const TokenId> tokens, std::size_t length, TokenId target, std::span<Margin> out);
+  MoveOutcome run_moves(const MoveRound& round, std::span<TokenId> tokens, std::size_t length,
+                        TokenId target);
+  // From now on, moves end where they are: the user wants to stop, and the runs will be told so.
+  void hurry();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Request;
+  struct Piece;
+  struct Batch;
+
+  void submit(Request& request);
+  void work(std::size_t lane);
+  bool worth_taking() const;
+  Batch take();
+  void run(Batch& batch, std::size_t lane);
+  void finish(Batch& batch, Clock::time_point start, std::exception_ptr error);
+
+  ParticleDevice& device_;
+  ServiceOptions options_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Piece> scores_, moves_;       // that wait, in order of arrival
+  std::size_t waiting_ = 0, running_ = 0;  // particles
+  std::size_t busy_lanes_ = 0;
+  Clock::time_point charged_until_;  // up to here, the device's time has been shared out
+  std::exception_ptr failure_;       // the device is of no use any more
+  bool hurry_ = false, stop_ = false;
+  std::vector<std::thread> lanes_;
+};
+
+// A population of one target token on the problem's service.
+std::unique_ptr<TokenBackend> make_service_backend(const TokenProblem& problem);
+
+}  // namespace deeptail

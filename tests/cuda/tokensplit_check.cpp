@@ -1,0 +1,273 @@
+// tokensplit on the GPU against the CPU and against the truth, pair by pair, with rates.
+//   cuda_tokensplit_check [--models dt-1l,..] [--dists hex,..] [--inputs N] [--particles N] [--steps N]
+//                         [--targets N] [--cpu N] [--accuracy N] [--band 1e-7,1e-5] [--csv FILE]
+//                         [--budget B] [--seed S] [--at-once N]
+//   margins    of N inputs for 8 targets: largest difference from the CPU; the same in any batch
+//   particles  one population moved on both with the same random numbers: share that is identical
+//   targets    N at once at default settings: targets per second; --cpu: so many of them here on 2 threads
+//   accuracy   N targets of the band, spread over log q, against truth/: error, coverage
+// 0 leaves a part out. Fails when margins differ by 1e-3 or between batches, when less than 99% of the
+// particles are identical, or when something throws.
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "check_settings.h"
+#include "compute_cuda/truth_engine.h"
+#include "estimators/tokensplit/on_cuda.h"
+#include "estimators/tokensplit/particles.h"
+
+namespace {
+
+using namespace deeptail;
+
+// --- parts; each returns the number of failures ---
+
+int check_margins(const Settings& s, const Subject& subject, ThreadPool& pool) {
+  const std::size_t n = s.count("--inputs"), length = subject.dist.length();
+  const std::size_t d = subject.model.config().d_model;
+  if (n == 0) return 0;
+  std::vector<TokenId> tokens(n * length);
+  sample_range(subject.dist, 5, 0, pool, tokens);
+  AlignedVector<float> resid(n * d);
+  final_residuals(subject.model, {tokens, length}, pool, {resid.data(), d});
+  const auto device = make_cuda_particles(subject.model, subject.dist);
+  std::vector<std::uint32_t> cells(tokens.size());
+  device->encode(tokens, cells);
+  double worst = 0.0, squares = 0.0;
+  std::size_t others = 0, between_batches = 0, pairs = 0;
+  std::vector<Margin> cpu(n), gpu(n), again(n);
+  for (const GridTarget& chosen : some_targets(s, subject, 8, pool)) {
+    margins(subject.model.head(), Target({chosen.token}, subject.model.head()), n, {resid.data(), d}, pool,
+            cpu);
+    const ScorePiece whole{chosen.token, cells, gpu};
+    device->score(0, {&whole, 1});
+    // The last third first, on the other lane.
+    const std::size_t cut = n - n / 3;
+    const auto all = std::span<const std::uint32_t>(cells);
+    const ScorePiece parts[] = {{chosen.token, all.subspan(cut * length), std::span(again).subspan(cut)},
+                                {chosen.token, all.first(cut * length), std::span(again).first(cut)}};
+    device->score(1, parts);
+    for (std::size_t i = 0; i < n; ++i, ++pairs) {
+      const double error = std::abs(static_cast<double>(gpu[i].value) - static_cast<double>(cpu[i].value));
+      worst = std::isnan(error) ? 1e30 : std::max(worst, error);
+      squares += error * error;
+      others += gpu[i].best_other != cpu[i].best_other;
+      between_batches += gpu[i].value != again[i].value || gpu[i].best_other != again[i].best_other;
+    }
+  }
+  fmt::print(
+      "  margins: {} compared, largest difference {:.2e}, rms {:.2e}, other winner {}, differ between "
+      "batches {}\n",
+      pairs, worst, std::sqrt(squares / static_cast<double>(pairs)), others, between_batches);
+  return (worst > 1e-3) + (between_batches > 0);
+}
+
+// A population above the median margin of its sample, moved on one backend.
+std::vector<TokenId> moved(const Settings& s, const TokenProblem& problem, ThreadPool& pool,
+                           MoveStats& stats) {
+  const std::size_t n = s.count("--particles");
+  TokenParticles particles(problem, n, pool);
+  particles.sample(n, 21);
+  std::vector<double> scores(n);
+  particles.scores(scores);
+  std::vector<double> sorted = scores;
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(n / 2), sorted.end());
+  const double level = sorted[n / 2];
+  std::vector<std::uint32_t> above, parents;
+  for (std::uint32_t i = 0; i < n; ++i)
+    if (scores[i] >= level) above.push_back(i);
+  for (std::size_t i = 0; i < n; ++i) parents.push_back(above[i % above.size()]);
+  particles.resample(parents);
+  std::vector<double> weights(particles.length(), 0.0);
+  for (const std::size_t i : particles.free()) weights[i] = 1.0;
+  const MoveSettings settings{.cumulative = cumulative_of(weights),
+                              .block = std::min<std::size_t>(4, particles.free().size()),
+                              .block_share = 0.25,
+                              .suffix_share = 0.1};
+  MoveTally tally;
+  particles.begin_moves();
+  particles.run_moves(level, 3, 0, s.count("--steps"), settings, 22, stats, tally);
+  return {particles.tokens().begin(), particles.tokens().end()};
+}
+
+int check_particles(const Settings& s, const Subject& subject, ThreadPool& pool) {
+  const std::size_t length = subject.dist.length(), n = s.count("--particles");
+  if (n == 0 || s.count("--steps") == 0) return 0;
+  const auto device = make_cuda_particles(subject.model, subject.dist);
+  ParticleService service(*device);
+  const Target target({some_targets(s, subject, 1, pool).at(0).token}, subject.model.head());
+  MoveStats on_cpu, on_gpu;
+  const auto cpu = moved(s, {subject.model, subject.dist, target}, pool, on_cpu);
+  const auto gpu = moved(
+      s, {.model = subject.model, .dist = subject.dist, .target = target, .service = &service}, pool, on_gpu);
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    same += std::equal(cpu.begin() + static_cast<std::ptrdiff_t>(i * length),
+                       cpu.begin() + static_cast<std::ptrdiff_t>((i + 1) * length),
+                       gpu.begin() + static_cast<std::ptrdiff_t>(i * length));
+  const double share = static_cast<double>(same) / static_cast<double>(n);
+  fmt::print(
+      "  particles: {} of {} identical after {} moves; proposed {} and {}, accepted {} and {} (CPU, GPU)\n",
+      same, n, s.count("--steps"), on_cpu.proposed, on_gpu.proposed, on_cpu.accepted, on_gpu.accepted);
+  return share < 0.99;
+}
+
+std::vector<Estimate> run_all(const Settings& s, const Subject& subject,
+                              const std::vector<GridTarget>& targets) {
+  std::vector<TokensplitTask> tasks;
+  for (const GridTarget& t : targets) tasks.push_back({Target({t.token}, subject.model.head()), s.config()});
+  std::vector<Estimate> out(tasks.size());
+  tokensplit_many(subject.model, subject.dist, tasks,
+                  {.on_estimate = [&](std::size_t i, Estimate e) { out[i] = std::move(e); }},
+                  s.count("--at-once"));
+  return out;
+}
+
+int measure_targets(const Settings& s, const Subject& subject, ThreadPool& pool) {
+  if (s.count("--targets") == 0) return 0;
+  std::vector<GridTarget> targets = some_targets(s, subject, s.count("--targets"), pool);
+  const std::size_t distinct = targets.size();
+  while (!targets.empty() && targets.size() < s.count("--targets"))
+    targets.push_back(targets[targets.size() - distinct]);
+  run_all(s, subject, {targets[0]});  // warm
+  const Seconds clock;
+  const auto estimates = run_all(s, subject, targets);
+  const double spent = clock.spent();
+  double proposals = 0.0, forwards = 0.0, busy = 0.0, reached = 0.0;
+  for (const Estimate& e : estimates) {
+    proposals += static_cast<double>(e.cost.score_evals);
+    forwards += static_cast<double>(e.cost.forward);
+    busy += e.cost.seconds;
+    reached += std::isfinite(e.log_p);
+  }
+  const double n = static_cast<double>(targets.size());
+  fmt::print(
+      "  targets: {} ({} distinct) in {:.2f} s, {:.3f} targets/s; device busy {:.2f} s; {:.3g} proposals a "
+      "target, {:.2f} "
+      "million passes/s; {} reached\n",
+      targets.size(), distinct, spent, n / spent, busy, proposals / n, (proposals + forwards) / spent * 1e-6,
+      reached);
+  ThreadPool two(2);
+  for (std::size_t i = 0; i < std::min(s.count("--cpu"), distinct); ++i) {
+    const Estimate e = tokensplit(subject.model, subject.dist,
+                                  Target({targets[i].token}, subject.model.head()), s.config(), two);
+    fmt::print("    token {}: CPU (2 threads) {:.2f} s, log10 p {:.3f}; GPU {:.3f}; ratio of times {:.1f}\n",
+               targets[i].token, e.cost.seconds, e.log_p / std::log(10.0),
+               estimates[i].log_p / std::log(10.0), e.cost.seconds * n / spent);
+  }
+  return 0;
+}
+
+struct Accuracy {
+  double squares = 0.0, error = 0.0, seconds = 0.0;
+  std::size_t n = 0, covered = 0, covered_exactly = 0, zeros = 0;
+  double rms() const { return std::sqrt(squares / static_cast<double>(n)); }
+};
+
+int measure_accuracy(const Settings& s, const Subject& subject, std::FILE* csv, std::vector<Accuracy>& all) {
+  if (s.count("--accuracy") == 0) return 0;
+  std::uint64_t samples = 0;
+  const auto targets = targets_of_truth(s, subject, s.count("--accuracy"), samples);
+  if (targets.empty()) {
+    fmt::print("  accuracy: no target in the band\n");
+    return 1;
+  }
+  const Seconds clock;
+  const auto estimates = run_all(s, subject, targets);
+  Accuracy a{.seconds = clock.spent()};
+  for (std::size_t i = 0; i < targets.size(); ++i, ++a.n) {
+    const Estimate& e = estimates[i];
+    const double count = static_cast<double>(targets[i].count), q = count / static_cast<double>(samples);
+    const double noise = 2.0 / std::sqrt(count);  // two standard deviations of the truth
+    const double low = std::exp(e.log_low), high = std::exp(e.log_high);
+    const double error = std::log10(std::max(std::exp(e.log_p), 1e-12) / q);
+    const bool exactly = low <= q && q <= high;
+    const bool covered = low * (1.0 - noise) <= q && q <= high * (1.0 + noise);
+    a.squares += error * error;
+    a.error += error;
+    a.covered += covered;
+    a.covered_exactly += exactly;
+    a.zeros += !std::isfinite(e.log_p);
+    if (csv != nullptr)
+      fmt::print(csv, "{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.4f},{},{},{},{},{:.6g},{:.4f}\n",
+                 subject.provenance.model, subject.provenance.dist, targets[i].token, targets[i].count, q,
+                 std::exp(e.log_p), low, high, error, static_cast<int>(exactly), static_cast<int>(covered),
+                 name_of(e.status), e.cost.score_evals, e.cost.forward_equivalents, e.cost.seconds);
+  }
+  if (csv != nullptr) std::fflush(csv);
+  fmt::print(
+      "  accuracy: {} targets, rms log10 error {:.3f}, mean {:+.3f}, covered {}/{} (without the truth's "
+      "noise {}), "
+      "zeros {}, {:.1f} s, {:.2f} targets/s\n",
+      a.n, a.rms(), a.error / static_cast<double>(a.n), a.covered, a.n, a.covered_exactly, a.zeros, a.seconds,
+      static_cast<double>(a.n) / a.seconds);
+  all.push_back(a);
+  return 0;
+}
+
+int check_pair(const Settings& s, const std::string& model, const std::string& dist, ThreadPool& pool,
+               std::FILE* csv, std::vector<Accuracy>& all) {
+  fmt::print("{} {}\n", model, dist);
+  int failures = 0;
+  try {
+    const Subject subject = load_subject(model, dist);
+    failures += check_margins(s, subject, pool);
+    std::fflush(stdout);
+    failures += check_particles(s, subject, pool);
+    std::fflush(stdout);
+    failures += measure_targets(s, subject, pool);
+    std::fflush(stdout);
+    failures += measure_accuracy(s, subject, csv, all);
+  } catch (const std::exception& e) {
+    fmt::print("  FAILED: {}\n", e.what());
+    ++failures;
+  }
+  if (failures > 0) fmt::print("  {} FAILURES\n", failures);
+  std::fflush(stdout);
+  return failures;
+}
+
+void print_summary(const std::vector<Accuracy>& all) {
+  if (all.empty()) return;
+  Accuracy sum;
+  double mean = 0.0, worst = 0.0;
+  for (const Accuracy& a : all) {
+    mean += a.rms() / static_cast<double>(all.size());
+    worst = std::max(worst, a.rms());
+    sum.n += a.n, sum.covered += a.covered, sum.zeros += a.zeros, sum.seconds += a.seconds;
+  }
+  fmt::print(
+      "accuracy of {} pairs: rms log10 error {:.3f} on average, {:.3f} at worst; covered {}/{} = {:.3f}; "
+      "zeros {}; {:.1f} s\n",
+      all.size(), mean, worst, sum.covered, sum.n,
+      static_cast<double>(sum.covered) / static_cast<double>(sum.n), sum.zeros, sum.seconds);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Settings s(argc, argv);
+    fmt::print("{}\n", cuda::device_name());
+    ThreadPool pool;
+    std::FILE* csv = s.given.at("--csv").empty() ? nullptr : std::fopen(s.given.at("--csv").c_str(), "w");
+    if (csv != nullptr)
+      fmt::print(csv,
+                 "model,dist,token,count,q,p,low,high,log10_error,covered_exactly,covered,status,proposals,"
+                 "forward_equivalents,device_seconds\n");
+    int failures = 0;
+    std::vector<Accuracy> all;
+    for (const std::string& model : s.list("--models"))
+      for (const std::string& dist : s.list("--dists"))
+        failures += check_pair(s, model, dist, pool, csv, all);
+    if (csv != nullptr) std::fclose(csv);
+    print_summary(all);
+    fmt::print("{} failures\n", failures);
+    return failures > 0;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 1;
+  }
+}
