@@ -73,7 +73,8 @@ void time_target(const Settings& s, ThreadPool& pool) {
     save_head(folder->second + "/head.safetensors", p.head);
     write_activations(folder->second + "/activations.npy", p.activations);
   }
-  GaAmlsConfig config{.n_particles = count_of(s, "--particles", 2000)};
+  GaAmlsConfig config;
+  config.n_particles = count_of(s, "--particles", 2000);
   config.kernel.moves = count_of(s, "--moves", 900);
   config.kernel.burn_in = std::min<std::size_t>(126, config.kernel.moves / 2);
   config.device = *device_of(s.contains("--device") ? s.at("--device") : "cuda");
