@@ -52,11 +52,12 @@ __global__ void copy_parents(std::uint32_t n, int stride, const std::uint32_t* p
 }  // namespace
 
 struct ActivationEngine::Impl {
-  Impl(const DenseHead& head, const DensePrior& prior_, MoveKernel kernel, std::size_t max_particles)
+  Impl(const DenseHead& head, const DensePrior& prior_, MoveKernel kernel, std::size_t max_particles,
+       bool plain)
       : prior(prior_),
         propose(prior_.gaussian ? propose_kernel<true>(kernel) : propose_kernel<false>(kernel)),
         room(max_particles),
-        scorer(head, room),
+        scorer(head, room, plain),
         d(scorer.d()),
         stride(scorer.stride()),
         cumulative(head.cumulative),
@@ -154,9 +155,9 @@ struct ActivationEngine::Impl {
 };
 
 ActivationEngine::ActivationEngine(const DenseHead& head, const DensePrior& prior, MoveKernel kernel,
-                                   std::size_t max_particles) {
+                                   std::size_t max_particles, bool plain) {
   device_name();  // tells when there is none
-  impl_ = std::make_unique<Impl>(head, prior, kernel, max_particles);
+  impl_ = std::make_unique<Impl>(head, prior, kernel, max_particles, plain);
 }
 ActivationEngine::~ActivationEngine() = default;
 

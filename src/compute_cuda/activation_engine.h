@@ -53,9 +53,10 @@ struct MovesDone {
 
 class ActivationEngine {
  public:
-  // Throws Failure when the device cannot do it. Room for max_particles, which start by set().
+  // Throws Failure when the device cannot do it. Room for max_particles, which start by set(). plain:
+  // products as on devices other than Hopper, for tests.
   ActivationEngine(const DenseHead& head, const DensePrior& prior, MoveKernel kernel,
-                   std::size_t max_particles);
+                   std::size_t max_particles, bool plain = false);
   ~ActivationEngine();
 
   // u: [n, d]; groups: [n], or empty without groups.

@@ -4,12 +4,13 @@
 // A block takes 128 rows through a part of the columns. On Hopper the rows stay in shared memory (up to 512
 // numbers each; longer ones come along with the weights), one warp streams the weights, and two groups of
 // four warps multiply 64 rows by 256 columns at a time. Blocks with the same part of the columns run side by
-// side, so the weights come from the L2 cache.
+// side, so the weights come from the L2 cache. Elsewhere all warps load a piece and multiply it by mma.sync.
 #pragma once
 
 #include "compute_cuda/column_weights.cuh"
 #include "compute_cuda/products.cuh"
 #include "compute_cuda/split_rows.cuh"
+#include "compute_cuda/wide_wgmma.cuh"
 
 namespace deeptail::cuda {
 
@@ -22,6 +23,8 @@ struct MaximaArgs {
   int width, n_tiles;
   float* maxima;  // [n, n_tiles]
 };
+
+enum class MaximaWay { kResident, kStreamed, kPlain };  // the first two on Hopper only
 
 inline constexpr int kMaximaWarps = 8, kMaximaThreads = 32 * (kMaximaWarps + 1);
 inline constexpr int kRowPieceBytes = kTileRows * kTileDepth * 2;
@@ -37,7 +40,7 @@ struct MaximaShared {
   unsigned char columns[kStages][kColumnPieceBytes];
   std::uint64_t filled[kStages], free[kStages];
 };
-inline constexpr int kOtherMaximaBytes = kRowPieceBytes + kColumnPieceBytes;  // elsewhere than on Hopper
+inline constexpr std::size_t kPlainMaximaBytes = kRowPieceBytes + kColumnPieceBytes;
 
 // A row tile and a part of the column tiles: items of work, part by part.
 struct MaximaItems {
@@ -81,48 +84,6 @@ __device__ inline void store_maxima(const MaximaArgs& a, const float (&c)[32][4]
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-
-__device__ inline std::uint32_t address_of(const void* p) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
-}
-
-// c += 64 rows by 256 columns, 16 of the inner dimension, both factors in shared memory.
-__device__ inline void wgmma_256(float (&c)[32][4], std::uint64_t a, std::uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
-      "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-      "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
-      "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,"
-      "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,"
-      "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,"
-      "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,"
-      "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}, "
-      "%128, %129, 1, 1, 1, 0, 0;\n"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
-        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
-        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]),
-        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
-        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
-        "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
-        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]),
-        "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
-        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]),
-        "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]),
-        "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3]), "+f"(c[16][0]), "+f"(c[16][1]),
-        "+f"(c[16][2]), "+f"(c[16][3]), "+f"(c[17][0]), "+f"(c[17][1]), "+f"(c[17][2]), "+f"(c[17][3]),
-        "+f"(c[18][0]), "+f"(c[18][1]), "+f"(c[18][2]), "+f"(c[18][3]), "+f"(c[19][0]), "+f"(c[19][1]),
-        "+f"(c[19][2]), "+f"(c[19][3]), "+f"(c[20][0]), "+f"(c[20][1]), "+f"(c[20][2]), "+f"(c[20][3]),
-        "+f"(c[21][0]), "+f"(c[21][1]), "+f"(c[21][2]), "+f"(c[21][3]), "+f"(c[22][0]), "+f"(c[22][1]),
-        "+f"(c[22][2]), "+f"(c[22][3]), "+f"(c[23][0]), "+f"(c[23][1]), "+f"(c[23][2]), "+f"(c[23][3]),
-        "+f"(c[24][0]), "+f"(c[24][1]), "+f"(c[24][2]), "+f"(c[24][3]), "+f"(c[25][0]), "+f"(c[25][1]),
-        "+f"(c[25][2]), "+f"(c[25][3]), "+f"(c[26][0]), "+f"(c[26][1]), "+f"(c[26][2]), "+f"(c[26][3]),
-        "+f"(c[27][0]), "+f"(c[27][1]), "+f"(c[27][2]), "+f"(c[27][3]), "+f"(c[28][0]), "+f"(c[28][1]),
-        "+f"(c[28][2]), "+f"(c[28][3]), "+f"(c[29][0]), "+f"(c[29][1]), "+f"(c[29][2]), "+f"(c[29][3]),
-        "+f"(c[30][0]), "+f"(c[30][1]), "+f"(c[30][2]), "+f"(c[30][3]), "+f"(c[31][0]), "+f"(c[31][1]),
-        "+f"(c[31][2]), "+f"(c[31][3])
-      : "l"(a), "l"(b));
-}
 
 template <bool kResident>
 class MaximaWorker {
@@ -237,11 +198,10 @@ __device__ void find_maxima(const MaximaArgs& args, unsigned char* memory) {
     worker.multiply_all();
 }
 
-#else
+#endif
 
-// One piece at a time, by all warps: for other devices.
-template <bool kResident>
-__device__ void find_maxima(const MaximaArgs& a, unsigned char* memory) {
+// One piece at a time, by all warps.
+__device__ inline void find_maxima_plain(const MaximaArgs& a, unsigned char* memory) {
   unsigned char *rows = memory, *columns = memory + kRowPieceBytes;
   const MaximaItems items(a);
   const int pieces = a.width / kTileDepth, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -283,12 +243,35 @@ __device__ void find_maxima(const MaximaArgs& a, unsigned char* memory) {
     }
 }
 
-#endif
-
-template <bool kResident>
+template <MaximaWay kWay>
 __global__ void __launch_bounds__(kMaximaThreads, 1) column_maxima(const __grid_constant__ MaximaArgs args) {
   extern __shared__ __align__(128) unsigned char memory[];
-  find_maxima<kResident>(args, memory);
+  if constexpr (kWay == MaximaWay::kPlain) {
+    find_maxima_plain(args, memory);
+  } else {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    find_maxima<kWay == MaximaWay::kResident>(args, memory);
+#else
+    __trap();
+#endif
+  }
+}
+
+// The kernel and its shared memory.
+struct MaximaKernel {
+  void (*kernel)(MaximaArgs);
+  std::size_t bytes;
+};
+inline MaximaKernel maxima_kernel(MaximaWay way) {
+  switch (way) {
+    case MaximaWay::kResident:
+      return {column_maxima<MaximaWay::kResident>, sizeof(MaximaShared<true>)};
+    case MaximaWay::kStreamed:
+      return {column_maxima<MaximaWay::kStreamed>, sizeof(MaximaShared<false>)};
+    case MaximaWay::kPlain:
+      break;
+  }
+  return {column_maxima<MaximaWay::kPlain>, kPlainMaximaBytes};
 }
 
 }  // namespace deeptail::cuda

@@ -96,7 +96,8 @@ struct DeviceTarget {
 
 class RowScorer {
  public:
-  RowScorer(const DenseHead& head, std::size_t room)
+  // plain: products as on devices other than Hopper.
+  RowScorer(const DenseHead& head, std::size_t room, bool plain)
       : d_(static_cast<int>(head.d)),
         stride_(static_cast<int>(up_to(head.d, 8))),
         eps_(head.eps),
@@ -115,12 +116,12 @@ class RowScorer {
         error_(room),
         maxima_(room * static_cast<std::size_t>(columns_.n_tiles)) {
     y16_.zero();
-    prepare_kernels();
+    prepare_kernels(plain);
   }
 
   int d() const { return d_; }
   int stride() const { return stride_; }  // of rows in memory
-  int n_sm() const { return n_sm_; }
+  int n_sm() const { return device_traits().n_sm; }
 
   // Where proposals put rows, counting them in *count.
   Candidates candidates(std::uint32_t* count) const {
@@ -143,8 +144,7 @@ class RowScorer {
                           .width = columns_.width,
                           .n_tiles = columns_.n_tiles,
                           .maxima = maxima_.data()};
-    const auto kernel = resident() ? column_maxima<true> : column_maxima<false>;
-    kernel<<<n_sm_, kMaximaThreads, maxima_bytes_>>>(args);
+    maxima_way_.kernel<<<n_sm(), kMaximaThreads, maxima_way_.bytes>>>(args);
     after();
   }
 
@@ -169,15 +169,15 @@ class RowScorer {
   }
 
  private:
-  bool resident() const { return columns_.width <= kResidentPieces * kTileDepth; }
   int settle_bytes() const { return static_cast<int>(sizeof(float)) * (columns_.width + columns_.n_tiles); }
 
-  void prepare_kernels() {
-    n_sm_ = device_traits().n_sm;
-    const std::size_t on_hopper = resident() ? sizeof(MaximaShared<true>) : sizeof(MaximaShared<false>);
-    maxima_bytes_ = device_traits().hopper ? static_cast<int>(on_hopper) : kOtherMaximaBytes;
-    const auto kernel = resident() ? column_maxima<true> : column_maxima<false>;
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, maxima_bytes_),
+  void prepare_kernels(bool plain) {
+    const bool fits = columns_.width <= kResidentPieces * kTileDepth;
+    maxima_way_ = maxima_kernel(plain || !device_traits().hopper ? MaximaWay::kPlain
+                                : fits                           ? MaximaWay::kResident
+                                                                 : MaximaWay::kStreamed);
+    check(cudaFuncSetAttribute(maxima_way_.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(maxima_way_.bytes)),
           "shared memory");
     check(cudaFuncSetAttribute(settle_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, settle_bytes()),
           "shared memory for so large a vocabulary");
@@ -206,8 +206,9 @@ class RowScorer {
     normalise_rows<<<row_blocks(n), kRowThreads>>>(args);
   }
 
-  int d_, stride_, n_sm_ = 0, maxima_bytes_ = 0;
+  int d_, stride_;
   float eps_;
+  MaximaKernel maxima_way_{};
   ScaledUnwhitening unwhitening_;
   DeviceColumns columns_;
   DeviceTarget target_;

@@ -73,7 +73,7 @@ struct DeviceParticles::Impl {
       : problem(p),
         pool(threads),
         engine(dense_head(p), {.gaussian = p.prior.gaussian(), .nu = p.prior.nu(), .scale = p.prior.scale()},
-               device_kernel(p.kernel.kind), n_particles) {}
+               device_kernel(p.kernel.kind), n_particles, p.plain) {}
 
   cuda::LevelMoves moves(double level, std::size_t k, std::uint64_t seed) const {
     const KernelConfig& kernel = problem.kernel;

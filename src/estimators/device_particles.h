@@ -23,7 +23,8 @@ class DeviceParticles {
     const ProductPrior& prior;
     const KernelConfig& kernel;
     std::span<const double> cumulative;  // of the groups' probabilities; empty without groups
-    StartCloud start;
+    StartCloud start = {};
+    bool plain = false;  // products as on devices other than Hopper, for tests
   };
   // All of the problem must outlive it. Throws InputError where there is no device that can do it.
   DeviceParticles(const Problem& problem, std::size_t n_particles, ThreadPool& pool);

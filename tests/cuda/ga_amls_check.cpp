@@ -43,9 +43,9 @@ struct Parts {
 };
 
 struct Kinds {
-  PriorKind prior;
-  KernelKind kernel;
-  bool grouped;
+  PriorKind prior = PriorKind::kStudentT;
+  KernelKind kernel = KernelKind::kMala;
+  bool grouped = false, plain = false;
 };
 
 struct Pair {
@@ -67,7 +67,7 @@ struct Pair {
              .prior = prior,
              .kernel = kernel,
              .cumulative = parts.groups.cumulative,
-             .start = {}},
+             .plain = kinds.plain},
             n, pool) {}
 };
 
@@ -117,9 +117,12 @@ int check_moves(Parts& parts, const Kinds& kinds, std::size_t n, std::size_t mov
       "d {:4} vocab {:6} {:17} {:5} {:7} | scores differ by {:.1e}, after moves {:.1e} | acceptance {:.4f} "
       "{:.4f} | h {:.5f} {:.5f} | jump {:.4f} {:.4f} | same particles {:.3f} below {} {}\n",
       d, parts.problem.head.d_vocab(), name_of(kinds.prior), name_of(kinds.kernel),
-      kinds.grouped ? "grouped" : "", before, after, cpu.acceptance(), gpu.acceptance(), cpu.step_size,
-      gpu.step_size, cpu.mean_squared_jump, gpu.mean_squared_jump,
-      static_cast<double>(same) / static_cast<double>(n), below, failed ? "FAILED" : "");
+      kinds.grouped ? "grouped"
+      : kinds.plain ? "plain"
+                    : "",
+      before, after, cpu.acceptance(), gpu.acceptance(), cpu.step_size, gpu.step_size, cpu.mean_squared_jump,
+      gpu.mean_squared_jump, static_cast<double>(same) / static_cast<double>(n), below,
+      failed ? "FAILED" : "");
   std::fflush(stdout);
   return failed;
 }
@@ -216,17 +219,18 @@ int check_all(const Settings& s, ThreadPool& pool) {
     for (const PriorKind prior : {PriorKind::kStudentT, PriorKind::kGaussian})
       for (const KernelKind kernel :
            {KernelKind::kMala, KernelKind::kRwmh, KernelKind::kMapla, KernelKind::kPcn})
-        failures += check_moves(parts, {prior, kernel, false}, n, moves, pool);
-    failures += check_moves(several, {PriorKind::kStudentTMatched, KernelKind::kMala, false}, n, moves, pool);
-    failures += check_moves(grouped, {PriorKind::kStudentTMatched, KernelKind::kMala, true}, n, moves, pool);
+        failures += check_moves(parts, {prior, kernel}, n, moves, pool);
+    failures += check_moves(several, {.prior = PriorKind::kStudentTMatched}, n, moves, pool);
+    failures += check_moves(grouped, {.prior = PriorKind::kStudentTMatched, .grouped = true}, n, moves, pool);
+    failures += check_moves(parts, {.plain = true}, n, moves, pool);
   }
   if (count_of(s, "--full", 0) > 0) {
     const SyntheticProblem large = synthetic_problem(512, 48262, 4000, 4, pool);
-    Parts parts(large, {ranked_token(large, 100, pool)}, false, pool);
-    failures += check_moves(parts, {PriorKind::kStudentT, KernelKind::kMala, false}, 300, 20, pool);
+    Parts parts(large, {ranked_token(large, 3000, pool)}, false, pool);
+    for (const bool plain : {false, true}) failures += check_moves(parts, {.plain = plain}, 300, 20, pool);
     const SyntheticProblem wide = synthetic_problem(640, 3000, 4000, 4, pool);  // longer than 512
     Parts wide_parts(wide, {ranked_token(wide, 30, pool)}, false, pool);
-    failures += check_moves(wide_parts, {PriorKind::kStudentT, KernelKind::kMala, false}, 300, 20, pool);
+    failures += check_moves(wide_parts, {}, 300, 20, pool);
   }
   if (seeds == 0) return failures;
   failures += check_exact(seeds, pool);

@@ -2,7 +2,8 @@
 //   cuda_ga_amls_time [--rank 3000] [--write DIR] [--stages 1] [--device cuda]
 //                     [--d 512] [--vocab 48262] [--activations 20000] [--particles 2000] [--moves 900]
 // The target is the token of that rank by its logit at the mean activation. --write: head and activations,
-// for bench/ga_amls_vs_pytorch.py. --stages: a second line, with the parts of a move.
+// for bench/ga_amls_vs_pytorch.py. --stages: two more lines, with the parts of a move, by
+// Hopper's way and by that of other devices.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -26,7 +27,8 @@ std::size_t count_of(const Settings& s, const std::string& key, std::size_t usua
 }
 
 // Microseconds of the parts of a move, after a burn-in.
-void print_stages(const SyntheticProblem& p, TokenId id, const GaAmlsConfig& config, ThreadPool& pool) {
+void print_stages(const SyntheticProblem& p, TokenId id, const GaAmlsConfig& config, bool plain,
+                  ThreadPool& pool) {
   const std::size_t n = config.n_particles;
   const Target target({id}, p.head);
   const Whitening law =
@@ -39,7 +41,7 @@ void print_stages(const SyntheticProblem& p, TokenId id, const GaAmlsConfig& con
                              .prior = prior,
                              .kernel = config.kernel,
                              .cumulative = {},
-                             .start = {}},
+                             .plain = plain},
                             n, pool);
   std::vector<double> scores(n);
   particles.sample(n, 1), particles.scores(scores);
@@ -58,9 +60,10 @@ void print_stages(const SyntheticProblem& p, TokenId id, const GaAmlsConfig& con
                                                  .burn_in = 0,
                                                  .step_size = moved.step_size});
   fmt::print(
-      "{{\"candidates_per_move\": {:.1f}, \"microseconds\": {{\"propose\": {:.1f}, \"unwhiten\": {:.1f}, "
+      "{{\"plain\": {}, \"candidates_per_move\": {:.1f}, \"microseconds\": {{\"propose\": {:.1f}, "
+      "\"unwhiten\": {:.1f}, "
       "\"normalise\": {:.1f}, \"maxima\": {:.1f}, \"settle\": {:.1f}}}}}\n",
-      static_cast<double>(particles.score_evals() - before) / static_cast<double>(config.kernel.moves),
+      plain, static_cast<double>(particles.score_evals() - before) / static_cast<double>(config.kernel.moves),
       t.propose * 1e6, t.unwhiten * 1e6, t.normalise * 1e6, t.maxima * 1e6, t.settle * 1e6);
 }
 
@@ -102,7 +105,9 @@ void time_target(const Settings& s, ThreadPool& pool) {
       e.log_p / std::log(10.0), acceptance, e.cost.score_evals,
       e.levels.size() < 2 ? 0.0 : e.levels[e.levels.size() - 2].moves.step_size);
   std::fflush(stdout);
-  if (s.contains("--stages")) print_stages(p, id, config, pool);
+  if (!s.contains("--stages")) return;
+  config.kernel.moves = 200;
+  for (const bool plain : {false, true}) print_stages(p, id, config, plain, pool);
 }
 
 }  // namespace
