@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "deeptail/activations.h"
+#include "deeptail/device.h"
 #include "deeptail/estimators.h"
 #include "deeptail/kernels.h"
 
@@ -39,10 +40,11 @@ struct GaAmlsConfig {
   double relative_ridge = 1e-6;
   std::size_t min_group = 16;  // conditioned: smaller groups are taken together
   std::uint64_t seed = 1;
+  Device device = Device::kCpu;
   void validate() const;
 };
 
-// Memory that a run on n activations takes: the whitened cloud and the particles.
+// Memory that a run on n activations takes.
 double ga_amls_bytes(const GaAmlsConfig& config, std::size_t n, std::size_t d_model);
 
 // Called after each level; false ends the run.

@@ -10,6 +10,10 @@
 #include "estimators/head_score.h"
 #include "splitting/continuous_particles.h"
 
+#ifdef DEEPTAIL_HAS_CUDA
+#include "estimators/device_particles.h"
+#endif
+
 namespace deeptail {
 
 namespace {
@@ -20,12 +24,22 @@ constexpr double kStuck = 0.8;
 
 // The prior's parts, fitted to the activations.
 struct Fit {
+  std::size_t n = 0;
+  ConstRows x = {};  // [n, d]: what is whitened; the activations, or the groups' residuals
   Whitening whitening;
   GroupedCloud groups;            // of the conditioned prior
-  AlignedVector<float> cloud;     // [n, d]: all calibration activations in whitened coordinates
   std::vector<double> distances;  // [kCloudSample or n]: |u|, ascending
 
   std::span<const double> cumulative() const { return groups.cumulative; }
+  // Only the points that are used are whitened. Refers to this fit.
+  StartCloud start(GaStart where) const {
+    if (where == GaStart::kPrior) return {};
+    return {n,
+            [this](std::size_t i, float* u) {
+              whitening.whiten(1, x.from(i), {u, whitening.d});
+            },
+            groups.group};
+  }
 };
 
 std::vector<double> lengths(std::size_t n, std::size_t d, ConstRows u) {
@@ -43,25 +57,25 @@ double quantile_of(const std::vector<double>& sorted, double q) {
                          static_cast<std::size_t>(q * static_cast<double>(sorted.size())))];
 }
 
-Fit fit_prior(const Activations& a, const GaAmlsConfig& config, ThreadPool& pool) {
-  Fit fit;
-  ConstRows x = a.rows();
+void fit_prior(const Activations& a, const GaAmlsConfig& config, ThreadPool& pool, Fit& fit) {
+  fit.n = a.n;
+  fit.x = a.rows();
   if (config.prior == GaPrior::kConditioned) {
     fit.groups = group_activations(a, config.min_group, config.relative_ridge, pool);
     fit.whitening = fit.groups.whitening;
-    x = {fit.groups.residuals.data(), a.d_model};
+    fit.x = {fit.groups.residuals.data(), a.d_model};
   } else {
-    fit.whitening = whitening(moments(a.n, a.d_model, x, pool), config.relative_ridge);
+    fit.whitening = whitening(moments(a.n, a.d_model, fit.x, pool), config.relative_ridge);
   }
-  fit.cloud.resize(a.n * a.d_model);
-  constexpr std::size_t kBlock = 256;
-  pool.for_each_block((a.n + kBlock - 1) / kBlock, [&](std::size_t block, std::size_t) {
+  constexpr std::size_t kBlock = 64;
+  const std::size_t n = std::min(a.n, kCloudSample);
+  AlignedVector<float> cloud(n * a.d_model);
+  pool.for_each_block((n + kBlock - 1) / kBlock, [&](std::size_t block, std::size_t) {
     const std::size_t first = block * kBlock;
-    fit.whitening.whiten(std::min(kBlock, a.n - first), x.from(first),
-                         {fit.cloud.data() + first * a.d_model, a.d_model});
+    fit.whitening.whiten(std::min(kBlock, n - first), fit.x.from(first),
+                         {cloud.data() + first * a.d_model, a.d_model});
   });
-  fit.distances = lengths(std::min(a.n, kCloudSample), a.d_model, {fit.cloud.data(), a.d_model});
-  return fit;
+  fit.distances = lengths(n, a.d_model, {cloud.data(), a.d_model});
 }
 
 PriorKind marginal_of(GaPrior prior) {
@@ -133,6 +147,66 @@ void summarise(Estimate& e, const std::vector<SplittingRun>& runs) {
   e.diagnostics.push_back({"genealogy_relative_sd", summary.genealogy_relative_sd});
 }
 
+// What the replicas gave.
+struct Outcome {
+  std::vector<SplittingRun> runs;
+  FinalParticles final;
+  std::uint64_t score_evals = 0;
+};
+
+template <Particles P>
+Outcome run_replicas(P& particles, std::size_t d, const GaAmlsConfig& config, const GaKeepGoing& keep_going) {
+  Outcome out;
+  for (std::size_t replica = 0; replica < config.replicas; ++replica) {
+    double log_p = 0.0;
+    std::size_t n_levels = 0;
+    const auto observe = [&](const Level& level, auto& population, std::span<const double> scores) {
+      log_p += std::log(level.survive_fraction);
+      if (level.level >= 0.0) out.final.look(level, d, population.rows(), scores);
+      return !keep_going || keep_going({replica, n_levels++, level.level, log_p});
+    };
+    out.runs.push_back(run_splitting(particles,
+                                     {.n_particles = config.n_particles,
+                                      .survive_fraction = config.survive_fraction,
+                                      .max_levels = config.max_levels},
+                                     derived_seed(config.seed, replica), observe));
+    if (out.runs.back().end == SplittingEnd::kStopped) break;
+  }
+  out.score_evals = particles.score_evals();
+  return out;
+}
+
+struct GaProblem {
+  const Head& head;
+  const Activations& activations;
+  const Target& target;
+  const Fit& fit;
+  const GaAmlsConfig& config;
+};
+
+Outcome run_problem(const GaProblem& p, ThreadPool& pool, const GaKeepGoing& keep_going) {
+  const auto& [head, activations, target, fit, config] = p;
+  const ProductPrior prior(marginal_of(config.prior), head.d_model(), config.nu);
+#ifdef DEEPTAIL_HAS_CUDA
+  if (config.device == Device::kCuda) {
+    DeviceParticles particles({.head = head,
+                               .target = target,
+                               .whitening = fit.whitening,
+                               .group_means = fit.groups.means,
+                               .prior = prior,
+                               .kernel = config.kernel,
+                               .cumulative = fit.cumulative(),
+                               .start = fit.start(config.start)},
+                              config.n_particles, pool);
+    return run_replicas(particles, head.d_model(), config, keep_going);
+  }
+#endif
+  const Screen screen(head, std::min(activations.n, kCloudSample), activations.rows(), pool);
+  HeadScore score(head, target, fit.whitening, fit.groups.means, screen, pool);
+  ContinuousParticles particles(prior, score, config.kernel, pool, fit.cumulative(), fit.start(config.start));
+  return run_replicas(particles, head.d_model(), config, keep_going);
+}
+
 }  // namespace
 
 std::string_view name_of(GaPrior prior) {
@@ -176,8 +250,8 @@ void GaAmlsConfig::validate() const {
 double ga_amls_bytes(const GaAmlsConfig& config, std::size_t n, std::size_t d_model) {
   // Of a particle: its place now, before the level and before resampling, its gradient, its bookkeeping.
   const double row = sizeof(float) * static_cast<double>(d_model), bookkeeping = 64.0;
-  const double clouds = config.prior == GaPrior::kConditioned ? 2.0 : 1.0;
-  return clouds * static_cast<double>(n) * row +
+  const double residuals = config.prior == GaPrior::kConditioned ? static_cast<double>(n) : 0.0;
+  return (residuals + static_cast<double>(std::min(n, kCloudSample))) * row +
          static_cast<double>(config.n_particles) * (4.0 * row + bookkeeping);
 }
 
@@ -185,13 +259,15 @@ Estimate ga_amls(const Head& head, const Activations& activations, const Target&
                  const GaAmlsConfig& config, ThreadPool& pool, const GaKeepGoing& keep_going) {
   config.validate();
   const auto start = std::chrono::steady_clock::now();
+  require_device(config.device);
   check_activations(activations, head.d_model(), "activations");
   const std::size_t d = head.d_model();
   check_memory(fmt::format("ga-amls with {} particles on {} activations", config.n_particles, activations.n),
                ga_amls_bytes(config, activations.n, d), "take fewer particles or activations");
   Estimate e{
       .method = "ga-amls", .target = target.ids(), .guarantee = Guarantee::kModelBased, .seed = config.seed};
-  const Fit fit = fit_prior(activations, config, pool);
+  Fit fit;
+  fit_prior(activations, config, pool, fit);
   if (const std::string warning = ridge_warning(fit.whitening); !warning.empty())
     e.warnings.push_back(warning);
   if (activations.n < 10 * d)
@@ -199,35 +275,11 @@ Estimate ga_amls(const Head& head, const Activations& activations, const Target&
         fmt::format("{} activations for dimension {}: the covariance is poorly known", activations.n, d));
   e.diagnostics.push_back({"ridge", fit.whitening.ridge});
 
-  const Screen screen(head, std::min(activations.n, kCloudSample), activations.rows(), pool);
-  HeadScore score(head, target, fit.whitening, fit.groups.means, screen, pool);
-  const ProductPrior prior(marginal_of(config.prior), d, config.nu);
-  const StartCloud cloud = config.start == GaStart::kPrior
-                               ? StartCloud{}
-                               : StartCloud{activations.n, {fit.cloud.data(), d}, fit.groups.group};
-  ContinuousParticles particles(prior, score, config.kernel, pool, fit.cumulative(), cloud);
-
-  std::vector<SplittingRun> runs;
-  FinalParticles final;
-  for (std::size_t replica = 0; replica < config.replicas; ++replica) {
-    double log_p = 0.0;
-    std::size_t n_levels = 0;
-    const auto observe = [&](const Level& level, auto& population, std::span<const double> scores) {
-      log_p += std::log(level.survive_fraction);
-      if (level.level >= 0.0) final.look(level, d, population.rows(), scores);
-      return !keep_going || keep_going({replica, n_levels++, level.level, log_p});
-    };
-    runs.push_back(run_splitting(particles,
-                                 {.n_particles = config.n_particles,
-                                  .survive_fraction = config.survive_fraction,
-                                  .max_levels = config.max_levels},
-                                 derived_seed(config.seed, replica), observe));
-    if (runs.back().end == SplittingEnd::kStopped) break;
-  }
-  summarise(e, runs);
-  add_chain_warnings(e, runs.front(), config);
-  add_distances(e, fit, final.distances);
-  e.cost.score_evals = particles.score_evals();
+  const Outcome outcome = run_problem({head, activations, target, fit, config}, pool, keep_going);
+  summarise(e, outcome.runs);
+  add_chain_warnings(e, outcome.runs.front(), config);
+  add_distances(e, fit, outcome.final.distances);
+  e.cost.score_evals = outcome.score_evals;
   e.cost.flops = 2.0 * static_cast<double>(e.cost.score_evals) * static_cast<double>(d * head.d_vocab());
   e.cost.seconds = seconds_since(start);
   return e;

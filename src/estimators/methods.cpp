@@ -204,10 +204,12 @@ Method make_ga_amls(SettingReader& s) {
   s.choice("prior", ga_prior_of, "student_t, student_t_matched, gaussian or conditioned", config.prior);
   s.choice("kernel", kernel_of, "mala, rwmh, mapla or pcn", config.kernel.kind);
   s.choice("start", ga_start_of, "calibration or prior", config.start);
+  s.choice("device", device_of, "cpu or cuda", config.device);
   config.kernel.burn_in = std::min(config.kernel.burn_in, (config.kernel.moves + 1) / 2);
   config.validate();
   return {.calibration = calibration,
           .replicas = config.replicas,
+          .device = config.device,
           .bytes = [config](std::size_t n, std::size_t d) { return ga_amls_bytes(config, n, d); },
           .run =
               [config](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,

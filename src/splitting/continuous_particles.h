@@ -11,6 +11,7 @@
 #include "core/random.h"
 #include "deeptail/kernels.h"
 #include "deeptail/splitting.h"
+#include "splitting/start.h"
 
 namespace deeptail {
 
@@ -22,13 +23,6 @@ concept ContinuousScore = requires(S& s, const S& c, typename S::Scratch& scratc
   { c.make_scratch() } -> std::same_as<std::unique_ptr<typename S::Scratch>>;  // one per thread
   s.evaluate(n, u, groups, values);
   c.at_least(level, n, u, groups, passed, scratch);  // passed[i] = value(i) >= level; on the calling thread
-};
-
-// Points from which particles start instead of draws from the prior.
-struct StartCloud {
-  std::size_t n = 0;
-  ConstRows u = {};                            // [n, dim]
-  std::span<const std::uint32_t> groups = {};  // [n], or empty
 };
 
 template <ContinuousScore S>
@@ -107,27 +101,11 @@ class ContinuousParticles {
 
 template <ContinuousScore S>
 void ContinuousParticles<S>::sample(std::size_t n, std::uint64_t seed) {
-  const std::size_t dim = prior_.dim();
   n_ = n;
   h_ = kernel_.step_size;
-  u_.resize(n * dim);
-  groups_.assign(cumulative_.empty() ? 0 : n, 0);
-  pool_.for_each_block((n + kRows - 1) / kRows, [&](std::size_t block, std::size_t) {
-    const std::size_t first = block * kRows, count = std::min(kRows, n - first);
-    if (start_.n == 0) prior_.sample(seed, first, count, {at(u_, first), dim});
-    for (std::size_t i = first; i < first + count; ++i) {
-      const auto word = uniform64_pair({seed, Stream::kPriorStart}, i, 0);
-      if (start_.n > 0) {
-        const auto from = static_cast<std::size_t>(unit_double(word[0]) * static_cast<double>(start_.n));
-        std::copy_n(start_.u.row(from), dim, at(u_, i));
-        if (!groups_.empty()) groups_[i] = start_.groups[from];
-      } else if (!groups_.empty()) {
-        groups_[i] = static_cast<std::uint32_t>(
-            std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, unit_double(word[1])) -
-            cumulative_.begin());
-      }
-    }
-  });
+  StartPoints start = draw_start(prior_, cumulative_, start_, n, seed, pool_);
+  u_ = std::move(start.u);
+  groups_ = std::move(start.groups);
 }
 
 template <ContinuousScore S>
