@@ -120,8 +120,9 @@ struct RunHeader {
   std::vector<std::string> profiles = {};  // of the loss, as the suite names them
   std::vector<Model> models = {};
   std::vector<File> distributions = {};
-  std::vector<File> truths = {};  // "dt-1l-hex": the counts that the targets were chosen from
-  std::uint64_t items = 0;        // in the whole grid
+  std::vector<File> truths = {};        // "dt-1l-hex": the counts that the targets were chosen from
+  std::vector<File> temperatures = {};  // the table that itgis and mhis took theirs from, where there is one
+  std::uint64_t items = 0;              // in the whole grid
   std::string device = "cpu", created = {};
 };
 

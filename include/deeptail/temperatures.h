@@ -30,6 +30,8 @@ struct ChosenTemperature {
 };
 std::vector<ChosenTemperature> parse_temperatures(std::string_view json, std::string_view where);
 std::string to_json(const std::vector<ChosenTemperature>& chosen);
+// The file of the table, or "" where there is none.
+std::string shipped_temperatures_path();
 // The table's temperature for this method, model and distribution, by name; nothing for others.
 std::optional<double> shipped_temperature(std::string_view method, std::string_view model,
                                           std::string_view dist);

@@ -9,6 +9,7 @@
 #include "core/data_places.h"
 #include "core/json.h"
 #include "core/sha256.h"
+#include "deeptail/temperatures.h"
 #include "estimators/load_subject.h"
 
 namespace deeptail {
@@ -117,6 +118,16 @@ void add_pairs(Grid& grid) {
     }
 }
 
+// Another table gives other estimates.
+void add_temperatures(Grid& grid) {
+  const bool used = std::any_of(grid.suite.variants.begin(), grid.suite.variants.end(), [](const auto& v) {
+    return v.method.name == "itgis" || v.method.name == "mhis";
+  });
+  const std::string path = shipped_temperatures_path();
+  if (!used || path.empty()) return;
+  grid.header.temperatures.push_back({"temperatures.json", sha256_of_file(path)});
+}
+
 void add_items(Grid& grid) {
   std::size_t n_targets = 0;
   for (const GridPair& pair : grid.pairs) n_targets += pair.targets.size();
@@ -213,6 +224,7 @@ Grid build_grid(Suite suite) {
   for (const SuiteVariant& variant : grid.suite.variants)
     if (variant.method.device != Device::kCpu) h.device = name_of(variant.method.device);
   add_pairs(grid);
+  add_temperatures(grid);
   add_items(grid);
   h.items = grid.items.size();
   return grid;

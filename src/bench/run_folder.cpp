@@ -27,6 +27,7 @@ void check_same_run(const RunHeader& found, const RunHeader& wanted, std::string
   same_files("model", found.models, wanted.models);
   same_files("distribution", found.distributions, wanted.distributions);
   same_files("truth", found.truths, wanted.truths);
+  same_files("table of temperatures", found.temperatures, wanted.temperatures);
   same("version of deeptail", found.version, wanted.version);
   same("device", found.device, wanted.device);
   same("number of items", std::to_string(found.items), std::to_string(wanted.items));

@@ -101,6 +101,7 @@ std::string to_json(const RunHeader& h) {
       {"models", models},
       {"distributions", json_of(h.distributions)},
       {"truths", json_of(h.truths)},
+      {"temperatures", json_of(h.temperatures)},
       {"items", h.items},
       {"device", h.device},
       {"created", h.created}};
@@ -129,6 +130,7 @@ RunHeader parse_run_header(std::string_view text, std::string_view where) {
                         .d_vocab = m.at("d_vocab").count()});
   h.distributions = files_of(root.at("distributions"));
   h.truths = files_of(root.at("truths"));
+  if (json.contains("temperatures")) h.temperatures = files_of(root.at("temperatures"));
   h.items = root.at("items").count();
   h.device = root.at("device").text();
   h.created = root.at("created").text();

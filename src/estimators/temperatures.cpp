@@ -46,16 +46,20 @@ std::string to_json(const std::vector<ChosenTemperature>& chosen) {
   return out + "\n ]\n}\n";
 }
 
+std::string shipped_temperatures_path() {
+  for (const auto& place : data_places("suites"))
+    if (const auto path = place / kTemperaturesFile; std::filesystem::is_regular_file(path))
+      return path.string();
+  return "";
+}
+
 std::optional<double> shipped_temperature(std::string_view method, std::string_view model,
                                           std::string_view dist) {
-  for (const auto& place : data_places("suites")) {
-    const auto path = place / kTemperaturesFile;
-    if (!std::filesystem::is_regular_file(path)) continue;
-    const MappedFile file(path.string());
-    for (const ChosenTemperature& c : parse_temperatures(file.text(), file.path()))
-      if (c.cell.method == method && c.cell.model == model && c.cell.dist == dist) return c.cell.temperature;
-    return std::nullopt;
-  }
+  const std::string path = shipped_temperatures_path();
+  if (path.empty()) return std::nullopt;
+  const MappedFile file(path);
+  for (const ChosenTemperature& c : parse_temperatures(file.text(), file.path()))
+    if (c.cell.method == method && c.cell.model == model && c.cell.dist == dist) return c.cell.temperature;
   return std::nullopt;
 }
 
