@@ -1,7 +1,7 @@
 """Seconds per target of ga-amls at the paper's setting (d_model 512, d_vocab 48262, 2000 particles, 900 moves per level) on a GPU:
 deeptail against a straightforward PyTorch version of the same algorithm, on the same head, activations and target, in one run.
 
-    python3 bench/ga_amls_vs_pytorch.py [--rank 3000] [--compile] [--particles 2000] [--moves 900]
+    python3 bench/ga_amls_vs_pytorch.py [--binary build/cuda_ga_amls_time] [--rank 3000] [--compile] [--particles 2000] [--moves 900]
 
 Build first: cmake --build --preset release --target cuda_ga_amls_time. The PyTorch version keeps everything on the GPU and batched, with the prior's gradient in closed form and without autograd; in fp32, then
 with TF32 products, then (--compile) with torch.compile on top. Times include the fit of the prior. Both print their estimate, which must
@@ -103,8 +103,8 @@ def ga_amls(head, activations, target, particles, moves, step, max_levels=200):
             "log10_p": log_p / math.log(10), "step_size": h.item()}
 
 
-def deeptail(folder, rank, particles, moves):
-    command = [ROOT / "build" / "cuda_ga_amls_time", "--rank", rank, "--write", folder, "--particles", particles,
+def deeptail(binary, folder, rank, particles, moves):
+    command = [binary, "--rank", rank, "--write", folder, "--particles", particles,
                "--moves", moves, "--stages", 1]
     out = subprocess.run([str(c) for c in command], check=True, stdout=subprocess.PIPE, text=True).stdout
     print(out, end="", flush=True)
@@ -113,13 +113,14 @@ def deeptail(folder, rank, particles, moves):
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build" / "cuda_ga_amls_time")
     parser.add_argument("--rank", type=int, default=3000, help="the target's rank by its logit at the mean activation")
     parser.add_argument("--particles", type=int, default=2000)
     parser.add_argument("--moves", type=int, default=900)
     parser.add_argument("--compile", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        ours = deeptail(folder, args.rank, args.particles, args.moves)
+        ours = deeptail(args.binary, folder, args.rank, args.particles, args.moves)
         head = Head(pathlib.Path(folder) / "head.safetensors")
         activations = torch.from_numpy(np.load(pathlib.Path(folder) / "activations.npy")).cuda()
     variants = [("PyTorch fp32", "highest", mala_step), ("PyTorch TF32", "high", mala_step)]
