@@ -43,7 +43,7 @@ Knowledge read_folder(const Grid& grid, const RunOptions& options, Forecast& out
   for (const GridItem& item : grid.items)
     if (const auto found = committed.seconds().find(item.id); found != committed.seconds().end())
       known.items[{item.pair, item.variant}].add(found->second);
-  const std::vector<std::size_t> mine = items_of_shard(grid, options.shard, options.n_shards);
+  const std::vector<std::size_t> mine = items_of_shard(grid, options.shard, options.n_shards, options.only);
   for (const std::size_t k : mine) {
     const GridItem& item = grid.items[k];
     if (committed.has(item.id))

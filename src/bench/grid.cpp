@@ -230,10 +230,20 @@ Grid build_grid(Suite suite) {
   return grid;
 }
 
-std::vector<std::size_t> items_of_shard(const Grid& grid, std::size_t i, std::size_t n) {
+std::vector<std::size_t> items_of_shard(const Grid& grid, std::size_t i, std::size_t n,
+                                        std::span<const std::string> only) {
+  const auto& variants = grid.suite.variants;
+  std::vector<bool> wanted(variants.size(), only.empty());
+  for (const std::string& name : only) {
+    bool known = false;
+    for (std::size_t v = 0; v < variants.size(); ++v)
+      if (variants[v].label == name || variants[v].method.name == name) wanted[v] = known = true;
+    if (!known)
+      throw InputError("--only {}: the suite {} has no such method", printable(name), grid.suite.name);
+  }
   std::vector<std::size_t> out;
   for (std::size_t k = 0; k < grid.items.size(); ++k)
-    if (grid.items[k].turn % n == i - 1) out.push_back(k);
+    if (grid.items[k].turn % n == i - 1 && wanted[grid.items[k].variant]) out.push_back(k);
   return out;
 }
 

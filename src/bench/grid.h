@@ -48,6 +48,9 @@ struct Grid {
 Grid build_grid(Suite suite);
 
 // Indices of the items that shard i of n (1 <= i <= n) takes: every n-th of each method's.
-std::vector<std::size_t> items_of_shard(const Grid& grid, std::size_t i, std::size_t n);
+// only: of these methods or variants; empty: of all. Throws InputError for a name that the suite does not
+// have.
+std::vector<std::size_t> items_of_shard(const Grid& grid, std::size_t i, std::size_t n,
+                                        std::span<const std::string> only = {});
 
 }  // namespace deeptail

@@ -163,6 +163,7 @@ std::optional<RunOutcome> run_suite_mpi(const Grid& grid, const RunOptions& opti
     }
   } job;
   if (options.n_shards != 1) throw InputError("--mpi and --shard: expected one of the two");
+  if (!options.only.empty()) throw InputError("--mpi and --only: expected one of the two");
   std::optional<RunOutcome> outcome;
   try {
     if (job.ranks == 1) {

@@ -168,7 +168,7 @@ RunWorker::Done RunWorker::take_many(std::size_t index, std::span<const std::siz
 }
 
 RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& pool, const RunHooks& hooks) {
-  const std::vector<std::size_t> mine = items_of_shard(grid, options.shard, options.n_shards);
+  const std::vector<std::size_t> mine = items_of_shard(grid, options.shard, options.n_shards, options.only);
   CommittedItems committed(options.out);
   RunOutcome outcome{.total = mine.size()};
   if (holds_run(grid, options.out)) {

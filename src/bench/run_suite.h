@@ -15,6 +15,7 @@ namespace deeptail {
 struct RunOptions {
   std::string out = {};
   std::size_t shard = 1, n_shards = 1;  // 1 <= shard <= n_shards
+  std::vector<std::string> only = {};   // methods or variants; empty: all
 };
 
 struct RunProgress {

@@ -1,4 +1,6 @@
 // deeptail bench run
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <csignal>
 
@@ -18,13 +20,14 @@ namespace {
 
 struct BenchRunOptions {
   std::string suite, out, shard = "1/1", device = "cpu";
+  std::vector<std::string> only;
   std::size_t threads = 0;
   bool dry_run = false, mpi = false, quiet = false;
 };
 
 // "2/8" -> shard 2 of 8.
 RunOptions run_options(const BenchRunOptions& o) {
-  RunOptions out{.out = o.out};
+  RunOptions out{.out = o.out, .only = o.only};
   const std::size_t slash = std::min(o.shard.find('/'), o.shard.size());
   const auto number = [&](std::size_t from, std::size_t to, std::size_t& value) {
     const char *begin = o.shard.data() + from, *end = o.shard.data() + to;
@@ -40,7 +43,8 @@ RunOptions run_options(const BenchRunOptions& o) {
 
 void tell_outcome(const RunOutcome& outcome, const BenchRunOptions& o) {
   using Kind = RunOutcome::Kind;
-  const std::string whose = o.shard == "1/1" ? "" : fmt::format(" of shard {}", o.shard);
+  std::string whose = o.shard == "1/1" ? "" : fmt::format(" of shard {}", o.shard);
+  if (!o.only.empty()) whose += fmt::format(" of {}", fmt::join(o.only, ", "));
   switch (outcome.kind) {
     case Kind::kFinished:
       fmt::print("{}: all {} items{} done\n", o.out, outcome.total, whose);
@@ -132,6 +136,9 @@ void add_bench_run(CLI::App& bench) {
   sub->add_option("--out", o->out, "Folder of the run; made where it is missing, continued where it is not")
       ->required();
   sub->add_option("--shard", o->shard, "i/n: only the i-th of n parts")->capture_default_str();
+  sub->add_option("--only", o->only,
+                  "Only these methods of the suite, separated by commas; others are left to another run")
+      ->delimiter(',');
   sub->add_option("--threads", o->threads, "Threads; 0: one per core")->capture_default_str();
   sub->add_option("--device", o->device, "cpu, or cuda for the methods that have it; others run on the CPU")
       ->capture_default_str();

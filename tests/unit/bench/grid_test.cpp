@@ -91,6 +91,18 @@ TEST(GridItems, ShardsPartTheGridEvenly) {
   }
 }
 
+TEST(GridItems, OnlySomeMethods) {
+  const Grid grid = example_grid();
+  const std::string name = grid.suite.variants[1].method.name;
+  const auto mine = items_of_shard(grid, 1, 1, std::vector<std::string>{name});
+  EXPECT_FALSE(mine.empty());
+  std::size_t of_method = 0;
+  for (const GridItem& item : grid.items) of_method += grid.suite.variants[item.variant].method.name == name;
+  EXPECT_EQ(mine.size(), of_method);
+  for (const std::size_t k : mine) EXPECT_EQ(grid.suite.variants[grid.items[k].variant].method.name, name);
+  EXPECT_THROW(items_of_shard(grid, 1, 1, std::vector<std::string>{"no-such"}), InputError);
+}
+
 TEST(GridTargets, SpreadOverLogQAndNested) {
   Truth truth;
   std::uint64_t sum = 0;
