@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "bench/run_folder.h"
+#include "core/memory.h"
 
 namespace deeptail {
 
@@ -54,9 +55,20 @@ bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
   }
   const std::uint64_t wanted = grid_.suite.variants[item.variant].method.calibration;
   const std::uint64_t seed = grid_.calibration_seed(item);
+  refused_.clear();
   if (wanted == 0 || (captured_ == wanted && captured_seed_ == seed)) return true;
   captured_ = 0;
   activations_ = {};  // before the next ones are there
+  const Method& method = grid_.suite.variants[item.variant].method;
+  const std::size_t d = subject_->model.config().d_model;
+  try {
+    check_memory(fmt::format("{} on {} activations", method.name, wanted),
+                 2.0 * capture_bytes(wanted, d) + (method.bytes ? method.bytes(wanted, d) : 0.0),
+                 "take fewer activations or particles");
+  } catch (const InputError& e) {
+    refused_ = e.what();  // the other items of the run may fit
+    return true;
+  }
   const auto start = RunnerClock::now();
   bool given_up = false;
   activations_ = capture(subject_->model, subject_->dist, {.count = wanted, .seed = seed}, pool_,
@@ -86,6 +98,7 @@ Estimate ItemRunner::estimate(const GridItem& item, const MethodHooks& hooks) {
     input.capture_cost = capture_cost(subject_->model.config(), subject_->dist, captured_, capture_seconds_);
   }
   try {
+    if (!refused_.empty()) throw InputError("{}", refused_);
     if (on_cloud)
       check_activations(
           activations_, subject_->model.config().d_model,

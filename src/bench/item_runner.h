@@ -47,6 +47,7 @@ class ItemRunner {
   std::optional<std::uint32_t> pair_;  // that the subject is of
   std::unique_ptr<Subject> subject_;
   Activations activations_ = {};
+  std::string refused_ = {};  // why there are no activations: the machine has no room for them
   std::uint64_t captured_ = 0, captured_seed_ = 0;  // activations that are kept: how many, and whose
   double last_seconds_ = 0.0, capture_seconds_ = 0.0;
 };

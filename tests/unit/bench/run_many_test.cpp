@@ -119,6 +119,17 @@ TEST_F(RunMany, AFailingDeviceEndsTheRunAndTheRestIsDoneLater) {
   EXPECT_EQ(refused, 1u);
 }
 
+TEST_F(RunMany, ActivationsThatDoNotFitGiveNoAnswer) {
+  Grid grid = many_grid(nullptr);
+  grid.suite.variants[0].method.calibration = std::uint64_t{1} << 50;
+  EXPECT_EQ(run(grid, "large").done, 8u);
+  std::size_t refused = 0;
+  for (const RunItem& item : read_run(folder("large")).items)
+    refused += item.warnings.size() == 1 && item.warnings[0].starts_with("no answer: mc on") &&
+               item.variant == grid.suite.variants[0].label;
+  EXPECT_EQ(refused, 4u);
+}
+
 TEST_F(RunMany, StopsWhenTold) {
   Batches batches;
   const Grid grid = many_grid(&batches);
