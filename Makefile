@@ -25,7 +25,7 @@ test-sanitizers: deps
 	cmake --build --preset asan
 	ctest --preset asan -LE statistical -j4
 	cmake --preset tsan >/dev/null
-	cmake --build --preset tsan --target parallel_tests
+	cmake --build --preset tsan --target test_parallel
 	ctest --preset tsan -LE statistical -j2
 
 # Slow runs whose answer is a distribution, not a number.

@@ -24,7 +24,7 @@ std::size_t parameter_count(const TensorMap& tensors) {
   return total;
 }
 
-void list_models() {
+void print_models() {
   const auto folders = deeptail::list_models();
   if (folders.empty()) {
     fmt::print("no models found in ./models, beside the program, or in $DEEPTAIL_HOME/models\n");
@@ -114,7 +114,7 @@ void print_logits(const std::string& name, const std::string& ids, bool json) {
 void add_model(CLI::App& app) {
   CLI::App* model = app.add_subcommand("model", "List, inspect, verify and run models");
   model->require_subcommand(1);
-  model->add_subcommand("list", "Models found by name")->callback(list_models);
+  model->add_subcommand("list", "Models found by name")->callback(print_models);
 
   struct Options {
     std::string name, tokens;

@@ -16,7 +16,7 @@ const std::string kReal = DEEPTAIL_SHARED_DATA "/real/tokenizers/";
 const std::string kGpt2 = kReal + "gpt2/";
 const std::string kNeoxDigits = kReal + "gpt-neox-digits-reconstructed/";
 
-std::string show(const Ids& ids) { return testing::PrintToString(ids); }
+std::string show(const Ids& ids) { return ::testing::PrintToString(ids); }
 
 // Every line {"text": ..., "ids": [...]} of a fixture.
 void expect_fixture(const std::string& tokenizer_path, const std::string& fixture_path) {

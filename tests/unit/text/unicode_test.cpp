@@ -39,7 +39,7 @@ TEST(ValidUtf8Prefix, StopsAtTheFirstInvalidByte) {
       {std::string("a\0b", 3), 3},
   };
   for (const PrefixCase& c : cases)
-    EXPECT_EQ(valid_utf8_prefix(c.text), c.valid) << testing::PrintToString(c.text);
+    EXPECT_EQ(valid_utf8_prefix(c.text), c.valid) << ::testing::PrintToString(c.text);
 }
 
 TEST(CodePoints, ReadForwardsAndBackwards) {

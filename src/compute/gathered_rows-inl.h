@@ -1,9 +1,4 @@
 // One query's attention over rows that lie anywhere in memory: dot products, and weighted sums.
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "compute/gathered_rows.cpp"
-#include "compute/simd.h"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-// Highway headers after the line above.
 #include "compute/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -2,11 +2,6 @@
 //   gelu(x) = max(x, 0) - tail(|x|),   tail(a) = a/2 erfc(a/sqrt 2) = a/2 exp(-a^2/2) E(a),
 // E smooth, a polynomial in t = 1/(1 + 0.35 a) (tests/reference/gelu_coefficients.py fits it; relative error
 // 4e-8).
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "compute/gelu.cpp"
-#include "compute/simd.h"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-// Highway headers after the line above.
 #include "compute/lanes-inl.h"
 #include "hwy/contrib/math/math-inl.h"
 

@@ -1,8 +1,3 @@
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "compute/softmax.cpp"
-#include "compute/simd.h"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-// Highway headers after the line above.
 #include "compute/lanes-inl.h"
 #include "hwy/contrib/math/math-inl.h"
 

@@ -3,29 +3,18 @@
 // x86 multiplies unsigned by signed bytes and adds neighbours into 16 bits. Two such sums fit: 4 products of
 // at most 127 * 64. Columns are stored with 64 added; what that adds to a dot product depends on the row
 // alone.
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "compute/screen.cpp"
-#include "compute/simd.h"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-// Highway headers after the line above.
-#include "hwy/highway.h"
-
+#include "compute/lanes-inl.h"
 #include "compute/reference.h"
-#include "deeptail/compute.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace deeptail::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SSE2
 
-using D = hn::CappedTag<float, kPanel>;
 using D32 = hn::RebindToSigned<D>;
 using D16 = hn::Repartition<std::int16_t, D>;
 using D8 = hn::Repartition<std::uint8_t, D>;
-constexpr std::size_t kLanes = hn::MaxLanes(D());
-constexpr std::size_t kVectors = kPanel / kLanes;  // of one panel row
-constexpr std::size_t kTileRows = kVectors == 1 ? 8 : kVectors == 2 ? 4 : 2;
+constexpr std::size_t kScreenTileRows = kVectors == 1 ? 8 : kVectors == 2 ? 4 : 2;
 
 // Products of unsigned and signed bytes, neighbours added. This Highway has no name for it.
 HWY_INLINE hn::Vec<D16> multiply_bytes(hn::Vec<D8> columns, hn::Vec<D8> rows) {
@@ -58,8 +47,9 @@ HWY_INLINE std::uint16_t open_bits(const hn::Vec<D32> (&dot)[kVectors], const Sc
 
 // shift: [kRows], what the stored 64 adds to each row's dot products.
 template <std::size_t kRows>
-HWY_INLINE void tile(const std::int8_t* HWY_RESTRICT rows, const std::int32_t* shift, const ScreenRow* bounds,
-                     const ScreenColumns& w, std::size_t p, std::uint16_t* bits, std::size_t bits_stride) {
+HWY_INLINE void screen_tile(const std::int8_t* HWY_RESTRICT rows, const std::int32_t* shift,
+                            const ScreenRow* bounds, const ScreenColumns& w, std::size_t p,
+                            std::uint16_t* bits, std::size_t bits_stride) {
   const D32 d32;
   const D16 d16;
   const D8 d8;
@@ -92,12 +82,12 @@ HWY_INLINE void tile(const std::int8_t* HWY_RESTRICT rows, const std::int32_t* s
 
 // The last m rows, fewer than a full tile.
 template <std::size_t kRows>
-HWY_INLINE void tile_rest(std::size_t m, const std::int8_t* rows, const std::int32_t* shift,
-                          const ScreenRow* bounds, const ScreenColumns& w, std::size_t p, std::uint16_t* bits,
-                          std::size_t stride) {
+HWY_INLINE void screen_rest(std::size_t m, const std::int8_t* rows, const std::int32_t* shift,
+                            const ScreenRow* bounds, const ScreenColumns& w, std::size_t p,
+                            std::uint16_t* bits, std::size_t stride) {
   if constexpr (kRows > 0) {
-    if (m == kRows) return tile<kRows>(rows, shift, bounds, w, p, bits, stride);
-    tile_rest<kRows - 1>(m, rows, shift, bounds, w, p, bits, stride);
+    if (m == kRows) return screen_tile<kRows>(rows, shift, bounds, w, p, bits, stride);
+    screen_rest<kRows - 1>(m, rows, shift, bounds, w, p, bits, stride);
   }
 }
 
@@ -113,11 +103,11 @@ void screen(std::size_t m, const std::int8_t* rows, const ScreenRow* bounds, con
     }
     for (std::size_t p = 0; p < count; ++p) {
       std::size_t i = start;
-      for (; i + kTileRows <= end; i += kTileRows)
-        tile<kTileRows>(rows + i * w.k(), shift + (i - start), bounds + i, w, first + p, bits + i * count + p,
-                        count);
-      tile_rest<kTileRows - 1>(end - i, rows + i * w.k(), shift + (i - start), bounds + i, w, first + p,
-                               bits + i * count + p, count);
+      for (; i + kScreenTileRows <= end; i += kScreenTileRows)
+        screen_tile<kScreenTileRows>(rows + i * w.k(), shift + (i - start), bounds + i, w, first + p,
+                                     bits + i * count + p, count);
+      screen_rest<kScreenTileRows - 1>(end - i, rows + i * w.k(), shift + (i - start), bounds + i, w,
+                                       first + p, bits + i * count + p, count);
     }
   }
 }

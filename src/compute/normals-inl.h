@@ -1,9 +1,4 @@
 // Keyed standard normal numbers: Philox words, then Box and Muller in fp32.
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "compute/normals.cpp"
-#include "compute/simd.h"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-// Highway headers after the line above.
 #include "compute/lanes-inl.h"
 #include "hwy/contrib/math/math-inl.h"
 

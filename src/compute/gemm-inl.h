@@ -4,23 +4,11 @@
 // accumulator of the register tile below. No split of k, so tiles of any shape, and any order of rows and
 // columns, give the same bits. k is at most a few thousand here, so a panel (k x 16 floats) streams from L2
 // and needs no blocking in k.
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "compute/gemm.cpp"
-#include "compute/simd.h"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-// Highway headers after the line above.
-#include "hwy/highway.h"
-
-#include "deeptail/compute.h"
+#include "compute/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace deeptail::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-using D = hn::CappedTag<float, kPanel>;
-using V = hn::Vec<D>;
-constexpr std::size_t kLanes = hn::MaxLanes(D());
-constexpr std::size_t kVectors = kPanel / kLanes;  // of one panel row
 // Rows of the register tile: 12 accumulators hide the latency of the multiply-add on every target.
 constexpr std::size_t kTileRows = kVectors == 1 ? 12 : kVectors == 2 ? 6 : 3;
 
