@@ -15,16 +15,16 @@ quick: build
 
 test: test-release test-sanitizers
 
-test-release: build
+test-release: deps
 	@scripts/install-deps test
+	cmake --preset release >/dev/null
 	cmake --build --preset release
-	ctest --preset release -LE statistical -j2
+	ctest --preset release -LE statistical -j3
 
 test-sanitizers: deps
-	cmake --preset asan >/dev/null
+	cmake --preset tsan >/dev/null & cmake --preset asan >/dev/null && wait $$!
 	cmake --build --preset asan
 	ctest --preset asan -LE statistical -j4
-	cmake --preset tsan >/dev/null
 	cmake --build --preset tsan --target test_parallel
 	ctest --preset tsan -LE statistical -j2
 
