@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kSaveSeconds = 5.0;
+constexpr double kSaveSeconds = 2.0;
 
 TruthRange range_of(const TruthRequest& request, std::uint64_t count) {
   return {.source = request.source, .seed = request.seed, .first = request.first, .count = count};

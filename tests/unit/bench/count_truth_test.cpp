@@ -6,6 +6,7 @@
 #include "core/write_file.h"
 #include "deeptail/bench.h"
 #include "estimators/subject.h"
+#include "sizes.h"
 
 namespace deeptail {
 namespace {
@@ -20,7 +21,9 @@ class CountTruth : public ::testing::Test {
   }
   ~CountTruth() override { fs::remove_all(folder_); }
 
-  TruthRequest request(const char* name, std::uint64_t samples = 3000, std::uint64_t first = 0) const {
+  static constexpr std::uint64_t kSamples = sized(3000, 1500);  // six batches at least
+
+  TruthRequest request(const char* name, std::uint64_t samples = kSamples, std::uint64_t first = 0) const {
     return {.provenance = {.model = "dt-1l",
                            .dist = "caps",
                            .model_sha256 = std::string(64, 'a'),
@@ -44,9 +47,9 @@ TEST_F(CountTruth, SameForAnyThreadsAndAnyCutIntoRanges) {
   ASSERT_EQ(count(request("whole"), 1), CountOutcome::kFinished);
   ASSERT_EQ(count(request("again"), 7), CountOutcome::kFinished);
   ASSERT_EQ(count(request("a", 1234)), CountOutcome::kFinished);
-  ASSERT_EQ(count(request("b", 3000 - 1234, 1234)), CountOutcome::kFinished);
+  ASSERT_EQ(count(request("b", kSamples - 1234, 1234)), CountOutcome::kFinished);
   const Truth whole = read_truth(request("whole").out);
-  EXPECT_EQ(whole.samples(), 3000u);
+  EXPECT_EQ(whole.samples(), kSamples);
   EXPECT_EQ(read_truth(request("again").out).counts, whole.counts);
   const std::vector<std::string> parts = {request("b").out, request("a").out};
   const Truth merged = merge_truth(parts);

@@ -6,6 +6,7 @@
 #include "core/json.h"
 #include "core/write_file.h"
 #include "deeptail/bench.h"
+#include "sizes.h"
 
 namespace deeptail {
 namespace {
@@ -56,9 +57,9 @@ TEST(TruthFile, ShippedFilesComeBackByteForByte) {
   for (const auto& entry : fs::directory_iterator(fmt::format("{}/truth", DEEPTAIL_SOURCE))) {
     const MappedFile file(entry.path().string());
     EXPECT_EQ(to_json(parse_truth(file.text(), file.path())), file.text()) << file.path();
-    ++n;
+    if (++n == sized(0u, 4u)) break;  // 0: never
   }
-  EXPECT_EQ(n, 24u);
+  EXPECT_EQ(n, sized(24u, 4u));
 }
 
 TEST(TruthFile, RefusesWhatDoesNotAddUp) {

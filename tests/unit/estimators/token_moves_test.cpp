@@ -7,6 +7,7 @@
 #include "core/random.h"
 #include "core/statistics.h"
 #include "estimators/tokensplit/particles.h"
+#include "sizes.h"
 #include "unit/estimators/counting_model.h"
 
 namespace deeptail {
@@ -158,7 +159,7 @@ TEST(TokenMoves, ParticlesThatHaveTheLawKeepIt) {
   for (std::size_t x = 0; x < kStates; ++x) mass += law[x] = scores[x] >= kLevel ? prior_of(x) : 0.0;
   for (double& p : law) p /= mass;
 
-  constexpr std::size_t kParticles = 20000;
+  constexpr std::size_t kParticles = sized(20000, 4000);
   ThreadPool pool(2);
   const Target target = toy().target();
   TokenParticles particles({toy().model(), toy().dist(), target}, kParticles, pool);

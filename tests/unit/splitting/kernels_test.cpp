@@ -86,7 +86,8 @@ TEST(ClosedForm, AQuickProblemAgrees) {
   ThreadPool pool(2);
   const ClosedFormProblem problem =
       make_problem(EventShape::kSphere, PriorKind::kStudentT, 2, 1e-4, KernelKind::kPcn);
-  const ClosedFormResult result = run_closed_form(problem, {.n_particles = 100, .moves = 20}, pool);
+  const ClosedFormResult result =
+      run_closed_form(problem, {.n_particles = sized(100, 50), .moves = sized(20, 10)}, pool);
   const double sd = std::max(result.summary.relative_sd, result.summary.genealogy_relative_sd);
   EXPECT_LT(std::abs(result.summary.log_p - problem.log_p), 5.0 * sd);
 }
