@@ -300,11 +300,18 @@ class BlocksWorker {
 
 template <int kWarps>
 __global__ void __launch_bounds__(32 * kWarps, 1) blocks(const __grid_constant__ BlocksArgs args) {
-  extern __shared__ __align__(128) unsigned char memory[];
-  auto& shared = *reinterpret_cast<BlocksShared<kWarps>*>(memory);
-  const std::uint32_t fit = BlocksShared<kWarps>::kRows / args.length;
-  BlocksWorker<kWarps> worker(args, shared);
-  for (std::uint32_t first = blockIdx.x * fit; first < args.n; first += gridDim.x * fit) worker.run(first);
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  constexpr bool kUsed = kWarps == 12;  // there is always room for twelve
+#else
+  constexpr bool kUsed = true;
+#endif
+  if constexpr (kUsed) {
+    extern __shared__ __align__(128) unsigned char memory[];
+    auto& shared = *reinterpret_cast<BlocksShared<kWarps>*>(memory);
+    const std::uint32_t fit = BlocksShared<kWarps>::kRows / args.length;
+    BlocksWorker<kWarps> worker(args, shared);
+    for (std::uint32_t first = blockIdx.x * fit; first < args.n; first += gridDim.x * fit) worker.run(first);
+  }
 }
 
 }  // namespace deeptail::cuda

@@ -176,8 +176,8 @@ struct ForwardEngine::Impl {
     if (b.rest.size() > 0) return finish_fused(b, next, s, n, stream);
     product_added({.a = s.z.view(), .n = n, .w = b.w_o.view(), .bias = b.b_o.data()}, s.x.data(), d, stream);
     layernorm_rows(s.x.data(), n, d, {b.ln2_w.data(), b.ln2_b.data(), eps}, s.y.view(), stream);
-    product_to_split({.a = s.y.view(), .n = n, .w = b.w_in.view(), .bias = b.b_in.data()}, Activation::kGelu,
-                     s.hidden.view(), stream);
+    product_gelu({.a = s.y.view(), .n = n, .w = b.w_in.view(), .bias = b.b_in.data()}, s.hidden.view(),
+                 stream);
     product_added({.a = s.hidden.view(), .n = n, .w = b.w_out.view(), .bias = b.b_out.data()}, s.x.data(), d,
                   stream);
     layernorm_rows(s.x.data(), n, d, next, s.y.view(), stream);

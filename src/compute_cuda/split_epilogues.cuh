@@ -55,15 +55,11 @@ struct AddFloats : EpilogueBase {
   }
 };
 
-template <bool kGelu>
-struct StoreSplit : EpilogueBase {
+struct StoreGelu : EpilogueBase {
   SplitRows out;
   __device__ void take(const float (&c)[16][4], std::uint32_t row, int column) const {
     for_each_pair(c, row, n, column, n_valid, bias, [&](std::uint32_t r, int k, float v0, float v1) {
-      if constexpr (kGelu)
-        store_split2(out, r, k, gelu_fp32(v0), gelu_fp32(v1));
-      else
-        store_split2(out, r, k, v0, v1);
+      store_split2(out, r, k, gelu_fp32(v0), gelu_fp32(v1));
     });
   }
 };

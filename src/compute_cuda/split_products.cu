@@ -135,11 +135,8 @@ void product_to_floats(const Product& p, float* out, int stride, cudaStream_t st
   launch(p, StoreFloats{base_of(p), out, stride}, usual_splits(p), stream);
 }
 
-void product_to_split(const Product& p, Activation activation, const SplitRows& out, cudaStream_t stream) {
-  if (activation == Activation::kGelu)
-    launch(p, StoreSplit<true>{base_of(p), out}, usual_splits(p), stream);
-  else
-    launch(p, StoreSplit<false>{base_of(p), out}, usual_splits(p), stream);
+void product_gelu(const Product& p, const SplitRows& out, cudaStream_t stream) {
+  launch(p, StoreGelu{base_of(p), out}, usual_splits(p), stream);
 }
 
 void product_added(const Product& p, float* x, int stride, cudaStream_t stream) {

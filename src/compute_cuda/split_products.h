@@ -46,9 +46,8 @@ struct Product {
   const std::uint32_t* n_device = nullptr;
 };
 void product_to_floats(const Product& product, float* out, int stride, cudaStream_t stream);
-enum class Activation { kNone, kGelu };
-void product_to_split(const Product& product, Activation activation, const SplitRows& out,
-                      cudaStream_t stream);
+void product_gelu(const Product& product, const SplitRows& out,
+                  cudaStream_t stream);  // out = GELU(a w + bias)
 void product_added(const Product& product, float* x, int stride, cudaStream_t stream);  // x += a w + bias
 
 // out = layer norm of x: [n, d].
