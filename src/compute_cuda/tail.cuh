@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compute_cuda/embedding.cuh"
+#include "compute_cuda/fast_forward.h"
 #include "compute_cuda/products.cuh"
 
 namespace deeptail::cuda {
@@ -22,22 +23,12 @@ struct LastMlpArgs {
   __half* out;  // [n, 128]: as W_U takes it
 };
 
-// Where results go.
-struct Verdicts {
-  unsigned long long* counts;  // [d_vocab]
-  std::uint32_t* said;         // [n], or null
-  float* gap;                  // [n]: best logit minus second best; or null
-};
-
 struct UnembedArgs {
   std::uint32_t n;
   const __half* y;  // [n, 128]
   const uint4* chunks;
   int n_chunks;
-  std::uint64_t first;  // number of the first sample
-  float near_tie;       // inputs whose gap is at most this are not counted but listed
-  std::uint64_t* near;  // sample numbers
-  std::uint32_t* n_near;
+  NearTies near;
   Verdicts verdicts;
 };
 
@@ -198,10 +189,10 @@ class Unembed {
     const float gap = top.best - top.second;
     if (args_.verdicts.said != nullptr) args_.verdicts.said[i] = top.id;
     if (args_.verdicts.gap != nullptr) args_.verdicts.gap[i] = gap;
-    if (gap > args_.near_tie)
+    if (gap > args_.near.bound)
       atomicAdd(args_.verdicts.counts + top.id, 1ULL);
     else
-      args_.near[atomicAdd(args_.n_near, 1U)] = args_.first + i;
+      args_.near.listed[atomicAdd(args_.near.n_listed, 1U)] = args_.near.first + i;
   }
 
   const UnembedArgs& args_;

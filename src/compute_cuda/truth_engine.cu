@@ -1,141 +1,18 @@
-// The order of kernels: sample, attention of the last position (one layer) or all blocks, tail, all in fp16;
-// near-ties are listed and decided by the forward engine. Other sizes go through the forward engine alone.
+// The order of work: sample, the token said in fp16; near-ties are listed and decided by the forward engine.
+// Other sizes go through the forward engine alone.
 #include "compute_cuda/truth_engine.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
-#include "compute_cuda/blocks.cuh"
 #include "compute_cuda/count.cuh"
-#include "compute_cuda/first_layer.cuh"
+#include "compute_cuda/fast_forward.h"
 #include "compute_cuda/forward_engine.h"
-#include "compute_cuda/last_attention.cuh"
-#include "compute_cuda/pack.h"
 #include "compute_cuda/sample.cuh"
-#include "compute_cuda/tail.cuh"
 
 namespace deeptail::cuda {
 
 namespace {
-
-DeviceArray<uint4> stream_on_device(const Halves& halves) {
-  DeviceArray<uint4> out(halves.size() / 8);
-  check(cudaMemcpy(out.data(), halves.data(), halves.size() * 2, cudaMemcpyHostToDevice),
-        "copy to the device");
-  return out;
-}
-
-// Whether the fp16 kernels are made for these sizes.
-bool fits_fast_kernels(const DenseModel& m, std::size_t length) {
-  return m.d_model == kWidth && m.n_heads == kHeads && m.d_head == kWidth / kHeads && m.d_mlp % 32 == 0 &&
-         m.d_mlp >= 64 && length <= 64;
-}
-
-TileOrder tile_order() { return device_traits().hopper ? TileOrder::kWgmma : TileOrder::kMma; }
-
-void allow_shared(const void* kernel, std::size_t bytes) {
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "shared memory");
-}
-
-// The fp16 kernels with what they need.
-class FastKernels {
- public:
-  FastKernels(const DenseModel& m, const DenseInputs& inputs, const Embedding& embedding, std::size_t batch)
-      : embedding_(embedding),
-        length_(static_cast<int>(inputs.length())),
-        n_layers_(static_cast<int>(m.n_layers)),
-        d_mlp_(static_cast<int>(m.d_mlp)),
-        eps_(m.eps),
-        query_scale_(1.44269504088896341f / std::sqrt(static_cast<float>(m.d_head))),
-        ln_final_w_(m.ln_final_w),
-        ln_final_b_(m.ln_final_b),
-        first_(inputs.row_token.size() * 384),
-        z_(batch * kWidth),
-        y_(batch * kWidth),
-        x_last_(m.n_layers > 1 ? batch * kWidth : 0) {
-    mlp_chunks_ = stream_on_device(pack_rest(m.blocks.back(), m.d_mlp, tile_order()));
-    unembed_chunks_ = stream_on_device(pack_unembedding(m, tile_order()));
-    if (n_layers_ > 1) block_chunks_ = stream_on_device(pack_blocks(m, tile_order()));
-    prepare_device();
-    fill_first_layer(m.blocks.front(), inputs.row_token.size());
-  }
-
-  // Attention of the last block at the last position, and the residual there.
-  void run_blocks(std::uint32_t n, const std::uint32_t* rows) const {
-    if (n_layers_ == 1) {
-      const auto kernel = length_ <= 32 ? last_attention<32> : last_attention<64>;
-      kernel<<<n_sm_ * 8, 256>>>(n, length_, rows, first_.data(), z_.data());
-      return;
-    }
-    const BlocksArgs args{.n = n,
-                          .length = length_,
-                          .n_layers = n_layers_,
-                          .d_mlp = d_mlp_,
-                          .eps = eps_,
-                          .query_scale = query_scale_,
-                          .embedding = embedding_,
-                          .rows = rows,
-                          .first = first_.data(),
-                          .chunks = block_chunks_.data(),
-                          .n_chunks = static_cast<int>(block_chunks_.size() / kChunkVectors),
-                          .z = z_.data(),
-                          .x_last = x_last_.data()};
-    if (warps_ == 12) blocks<12><<<n_sm_, 384, sizeof(BlocksShared<12>)>>>(args);
-    if (warps_ == 8) blocks<8><<<n_sm_, 256, sizeof(BlocksShared<8>)>>>(args);
-    if (warps_ == 4) blocks<4><<<n_sm_, 128, sizeof(BlocksShared<4>)>>>(args);
-  }
-
-  void run_tail(const std::uint32_t* rows, UnembedArgs args) const {
-    const LastMlpArgs mlp_args{.n = args.n,
-                               .length = length_,
-                               .d_mlp = d_mlp_,
-                               .eps = eps_,
-                               .z = z_.data(),
-                               .x_last = x_last_.data(),
-                               .embedding = embedding_,
-                               .rows = rows,
-                               .ln_final_w = ln_final_w_.data(),
-                               .ln_final_b = ln_final_b_.data(),
-                               .chunks = mlp_chunks_.data(),
-                               .n_chunks = static_cast<int>(mlp_chunks_.size() / kChunkVectors),
-                               .out = y_.data()};
-    last_mlp<<<n_sm_, 32 * kMlpWarps, sizeof(MlpStream::Shared)>>>(mlp_args);
-    args.y = y_.data();
-    args.chunks = unembed_chunks_.data();
-    args.n_chunks = static_cast<int>(unembed_chunks_.size() / kChunkVectors);
-    unembed<<<2 * n_sm_, 32 * kUnembedWarps, sizeof(UnembedStream::Shared)>>>(args);
-  }
-
- private:
-  void prepare_device() {
-    n_sm_ = device_traits().n_sm;
-    const std::size_t most = device_traits().most_shared;
-    warps_ = sizeof(BlocksShared<12>) <= most ? 12 : sizeof(BlocksShared<8>) <= most ? 8 : 4;
-    if (warps_ == 12) allow_shared(reinterpret_cast<const void*>(blocks<12>), sizeof(BlocksShared<12>));
-    if (warps_ == 8) allow_shared(reinterpret_cast<const void*>(blocks<8>), sizeof(BlocksShared<8>));
-    if (warps_ == 4) allow_shared(reinterpret_cast<const void*>(blocks<4>), sizeof(BlocksShared<4>));
-    allow_shared(reinterpret_cast<const void*>(last_mlp), sizeof(MlpStream::Shared));
-    allow_shared(reinterpret_cast<const void*>(unembed), sizeof(UnembedStream::Shared));
-  }
-
-  void fill_first_layer(const DenseBlock& block, std::size_t n_rows) {
-    const DeviceArray<float> ln_w(block.ln1_w), ln_b(block.ln1_b), w(block.w_qkv), b(block.b_qkv);
-    first_layer_rows<<<static_cast<unsigned>(n_rows), 128>>>(embedding_, ln_w.data(), ln_b.data(), eps_,
-                                                             w.data(), b.data(), query_scale_, first_.data());
-    check(cudaDeviceSynchronize(), "first layer");
-  }
-
-  Embedding embedding_;
-  int length_, n_layers_, d_mlp_, n_sm_ = 0, warps_ = 12;
-  float eps_, query_scale_;
-  DeviceArray<float> ln_final_w_, ln_final_b_;
-  DeviceArray<__half> first_;  // [rows, 384]
-  DeviceArray<__half> z_, y_;  // [batch, 128]
-  DeviceArray<float> x_last_;  // [batch, 128]
-  DeviceArray<uint4> block_chunks_, mlp_chunks_, unembed_chunks_;
-};
 
 std::size_t usual_batch(const DenseModel& m, bool fast) {
   if (!fast) return 1u << 16;
@@ -161,17 +38,13 @@ struct TruthEngine::Impl {
       : options(options_),
         seed(seed_),
         length(static_cast<int>(inputs.length())),
-        fast_sizes(fits_fast_kernels(m, inputs.length())),
+        fast_sizes(FastForward::fits(m, inputs.length())),
         batch(options_.batch > 0 ? options_.batch : usual_batch(m, fast_sizes)),
         d_vocab(m.d_vocab),
         tables(inputs.tables),
         first_row(inputs.first_row),
         guide(inputs.guide),
-        row_token(inputs.row_token),
-        row_position(inputs.row_position),
         last_unit(inputs.last_unit),
-        w_e(m.w_e),
-        w_pos(m.w_pos),
         forward(m, inputs),
         rows(batch * inputs.length()),
         near_rows(kAtOnce * inputs.length()),
@@ -181,8 +54,7 @@ struct TruthEngine::Impl {
         near(fast_sizes ? kBatchesListed * batch : 0),
         n_near_now(1),
         counts((m.d_vocab + 63) / 64 * 64) {
-    const Embedding embedding{w_e.data(), w_pos.data(), row_token.data(), row_position.data()};
-    if (fast_sizes) fast.emplace(m, inputs, embedding, batch);
+    if (fast_sizes) fast.emplace(m, inputs, batch);
     counts.zero();
     n_near_now.zero();
   }
@@ -192,13 +64,8 @@ struct TruthEngine::Impl {
     sample_rows<<<1024, 256>>>(s, seed, numbers, first, n, out);
   }
 
-  UnembedArgs unembed_args(std::uint64_t first, std::uint32_t n, const Verdicts& verdicts) const {
-    return {.n = n,
-            .first = first,
-            .near_tie = options.near_tie,
-            .near = near.data(),
-            .n_near = n_near_now.data(),
-            .verdicts = verdicts};
+  NearTies near_ties(std::uint64_t first) const {
+    return {options.near_tie, first, near.data(), n_near_now.data()};
   }
 
   // Samples [first, first + n), those of near-ties listed only.
@@ -206,8 +73,8 @@ struct TruthEngine::Impl {
     if (!fast_sizes) return run_exact(nullptr, first, n, verdicts, first);
     if (batches_listed == kBatchesListed) settle(verdicts, first);
     sample(nullptr, first, n, rows.data());
-    fast->run_blocks(n, rows.data());
-    fast->run_tail(rows.data(), unembed_args(first, n, verdicts));
+    fast->run_blocks(n, rows.data(), nullptr);
+    fast->say(n, rows.data(), near_ties(first), verdicts, nullptr);
     ++batches_listed;
     check(cudaGetLastError(), "starting the kernels");
   }
@@ -258,11 +125,10 @@ struct TruthEngine::Impl {
   std::size_t batch, d_vocab, batches_listed = 0;
   std::uint64_t n_near_total = 0;
   DeviceArray<DenseInputs::Table> tables;
-  DeviceArray<std::uint32_t> first_row, guide, row_token, row_position;
+  DeviceArray<std::uint32_t> first_row, guide;
   DeviceArray<std::uint64_t> last_unit;
-  DeviceArray<float> w_e, w_pos;
   ForwardEngine forward;
-  std::optional<FastKernels> fast;
+  std::optional<FastForward> fast;
   DeviceArray<std::uint32_t> rows, near_rows, no_target, near_said;
   DeviceArray<float> near_margin;
   DeviceArray<std::uint64_t> near;
@@ -335,9 +201,9 @@ TruthEngine::StageSeconds TruthEngine::time_stages(std::uint64_t first) {
   cudaEventRecord(event[0]);
   impl_->sample(nullptr, first, n, impl_->rows.data());
   cudaEventRecord(event[1]);
-  impl_->fast->run_blocks(n, impl_->rows.data());
+  impl_->fast->run_blocks(n, impl_->rows.data(), nullptr);
   cudaEventRecord(event[2]);
-  impl_->fast->run_tail(impl_->rows.data(), impl_->unembed_args(first, n, verdicts));
+  impl_->fast->say(n, impl_->rows.data(), impl_->near_ties(first), verdicts, nullptr);
   cudaEventRecord(event[3]);
   impl_->settle(verdicts, first);
   cudaEventRecord(event[4]);

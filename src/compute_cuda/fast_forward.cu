@@ -1,0 +1,161 @@
+// The order of kernels: attention of the last position (one layer) or all blocks, the last MLP, unembedding.
+#include "compute_cuda/fast_forward.h"
+
+#include <cmath>
+
+#include "compute_cuda/blocks.cuh"
+#include "compute_cuda/device.cuh"
+#include "compute_cuda/first_layer.cuh"
+#include "compute_cuda/last_attention.cuh"
+#include "compute_cuda/pack.h"
+#include "compute_cuda/tail.cuh"
+
+namespace deeptail::cuda {
+
+namespace {
+
+DeviceArray<uint4> stream_on_device(const Halves& halves) {
+  DeviceArray<uint4> out(halves.size() / 8);
+  check(cudaMemcpy(out.data(), halves.data(), halves.size() * 2, cudaMemcpyHostToDevice),
+        "copy to the device");
+  return out;
+}
+
+TileOrder tile_order() { return device_traits().hopper ? TileOrder::kWgmma : TileOrder::kMma; }
+
+void allow_shared(const void* kernel, std::size_t bytes) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "shared memory");
+}
+
+}  // namespace
+
+// The kernels with what they need.
+struct FastForward::Impl {
+  Impl(const DenseModel& m, const DenseInputs& inputs, std::size_t batch)
+      : w_e_(m.w_e),
+        w_pos_(m.w_pos),
+        row_token_(inputs.row_token),
+        row_position_(inputs.row_position),
+        embedding_{w_e_.data(), w_pos_.data(), row_token_.data(), row_position_.data()},
+        length_(static_cast<int>(inputs.length())),
+        n_layers_(static_cast<int>(m.n_layers)),
+        d_mlp_(static_cast<int>(m.d_mlp)),
+        eps_(m.eps),
+        query_scale_(1.44269504088896341f / std::sqrt(static_cast<float>(m.d_head))),
+        ln_final_w_(m.ln_final_w),
+        ln_final_b_(m.ln_final_b),
+        first_(inputs.row_token.size() * 384),
+        z_(batch * kWidth),
+        y_(batch * kWidth),
+        x_last_(m.n_layers > 1 ? batch * kWidth : 0) {
+    mlp_chunks_ = stream_on_device(pack_rest(m.blocks.back(), m.d_mlp, tile_order()));
+    unembed_chunks_ = stream_on_device(pack_unembedding(m, tile_order()));
+    if (n_layers_ > 1) block_chunks_ = stream_on_device(pack_blocks(m, tile_order()));
+    prepare_device();
+    fill_first_layer(m.blocks.front(), inputs.row_token.size());
+  }
+
+  void run_blocks(std::uint32_t n, const std::uint32_t* rows, cudaStream_t stream) const {
+    if (n_layers_ == 1) {
+      const auto kernel = length_ <= 32 ? last_attention<32> : last_attention<64>;
+      kernel<<<n_sm_ * 8, 256, 0, stream>>>(n, length_, rows, first_.data(), z_.data());
+      return;
+    }
+    const BlocksArgs args{.n = n,
+                          .length = length_,
+                          .n_layers = n_layers_,
+                          .d_mlp = d_mlp_,
+                          .eps = eps_,
+                          .query_scale = query_scale_,
+                          .embedding = embedding_,
+                          .rows = rows,
+                          .first = first_.data(),
+                          .chunks = block_chunks_.data(),
+                          .n_chunks = static_cast<int>(block_chunks_.size() / kChunkVectors),
+                          .z = z_.data(),
+                          .x_last = x_last_.data()};
+    if (warps_ == 12) blocks<12><<<n_sm_, 384, sizeof(BlocksShared<12>), stream>>>(args);
+    if (warps_ == 8) blocks<8><<<n_sm_, 256, sizeof(BlocksShared<8>), stream>>>(args);
+    if (warps_ == 4) blocks<4><<<n_sm_, 128, sizeof(BlocksShared<4>), stream>>>(args);
+  }
+
+  // The normalised residuals at the last position: y_.
+  void run_last_mlp(std::uint32_t n, const std::uint32_t* rows, cudaStream_t stream) const {
+    const LastMlpArgs args{.n = n,
+                           .length = length_,
+                           .d_mlp = d_mlp_,
+                           .eps = eps_,
+                           .z = z_.data(),
+                           .x_last = x_last_.data(),
+                           .embedding = embedding_,
+                           .rows = rows,
+                           .ln_final_w = ln_final_w_.data(),
+                           .ln_final_b = ln_final_b_.data(),
+                           .chunks = mlp_chunks_.data(),
+                           .n_chunks = static_cast<int>(mlp_chunks_.size() / kChunkVectors),
+                           .out = y_.data()};
+    last_mlp<<<n_sm_, 32 * kMlpWarps, sizeof(MlpStream::Shared), stream>>>(args);
+  }
+
+  void say(std::uint32_t n, const std::uint32_t* rows, const NearTies& near, const Verdicts& verdicts,
+           cudaStream_t stream) const {
+    run_last_mlp(n, rows, stream);
+    const UnembedArgs args{.n = n,
+                           .y = y_.data(),
+                           .chunks = unembed_chunks_.data(),
+                           .n_chunks = static_cast<int>(unembed_chunks_.size() / kChunkVectors),
+                           .near = near,
+                           .verdicts = verdicts};
+    unembed<<<2 * n_sm_, 32 * kUnembedWarps, sizeof(UnembedStream::Shared), stream>>>(args);
+  }
+
+  void prepare_device() {
+    n_sm_ = device_traits().n_sm;
+    const std::size_t most = device_traits().most_shared;
+    warps_ = sizeof(BlocksShared<12>) <= most ? 12 : sizeof(BlocksShared<8>) <= most ? 8 : 4;
+    if (warps_ == 12) allow_shared(reinterpret_cast<const void*>(blocks<12>), sizeof(BlocksShared<12>));
+    if (warps_ == 8) allow_shared(reinterpret_cast<const void*>(blocks<8>), sizeof(BlocksShared<8>));
+    if (warps_ == 4) allow_shared(reinterpret_cast<const void*>(blocks<4>), sizeof(BlocksShared<4>));
+    allow_shared(reinterpret_cast<const void*>(last_mlp), sizeof(MlpStream::Shared));
+    allow_shared(reinterpret_cast<const void*>(unembed), sizeof(UnembedStream::Shared));
+  }
+
+  void fill_first_layer(const DenseBlock& block, std::size_t n_rows) {
+    const DeviceArray<float> ln_w(block.ln1_w), ln_b(block.ln1_b), w(block.w_qkv), b(block.b_qkv);
+    first_layer_rows<<<static_cast<unsigned>(n_rows), 128>>>(embedding_, ln_w.data(), ln_b.data(), eps_,
+                                                             w.data(), b.data(), query_scale_, first_.data());
+    check(cudaDeviceSynchronize(), "first layer");
+  }
+
+  DeviceArray<float> w_e_, w_pos_;
+  DeviceArray<std::uint32_t> row_token_, row_position_;
+  Embedding embedding_;
+  int length_, n_layers_, d_mlp_, n_sm_ = 0, warps_ = 12;
+  float eps_, query_scale_;
+  DeviceArray<float> ln_final_w_, ln_final_b_;
+  DeviceArray<__half> first_;  // [rows, 384]
+  DeviceArray<__half> z_, y_;  // [batch, 128]
+  DeviceArray<float> x_last_;  // [batch, 128]
+  DeviceArray<uint4> block_chunks_, mlp_chunks_, unembed_chunks_;
+};
+
+bool FastForward::fits(const DenseModel& m, std::size_t length) {
+  return m.d_model == kWidth && m.n_heads == kHeads && m.d_head == kWidth / kHeads && m.d_mlp % 64 == 0 &&
+         length <= 64;
+}
+
+FastForward::FastForward(const DenseModel& model, const DenseInputs& inputs, std::size_t max_inputs)
+    : impl_(std::make_unique<Impl>(model, inputs, max_inputs)) {}
+FastForward::~FastForward() = default;
+FastForward::FastForward(FastForward&&) noexcept = default;
+
+void FastForward::run_blocks(std::uint32_t n, const std::uint32_t* rows, cudaStream_t stream) const {
+  impl_->run_blocks(n, rows, stream);
+}
+void FastForward::say(std::uint32_t n, const std::uint32_t* rows, const NearTies& near,
+                      const Verdicts& verdicts, cudaStream_t stream) const {
+  impl_->say(n, rows, near, verdicts, stream);
+}
+
+}  // namespace deeptail::cuda
