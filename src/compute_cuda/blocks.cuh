@@ -1,10 +1,12 @@
 // All blocks before the last one's MLP, fused: residuals stay in registers from the embedding to the end.
 //
 // A thread block takes as many whole inputs as fit into its rows (16 per warp); only keys and values are
-// exchanged, through shared memory.
+// exchanged, through shared memory. The first positions of an input have no rows where they take few values:
+// their keys and values are a table (prefix.cuh).
 #pragma once
 
 #include "compute_cuda/embedding.cuh"
+#include "compute_cuda/prefix.cuh"
 #include "compute_cuda/products.cuh"
 
 namespace deeptail::cuda {
@@ -15,8 +17,9 @@ struct BlocksArgs {
   float eps, query_scale;
   Embedding embedding;
   const std::uint32_t* rows;  // [n, length]
-  const __half* first;        // [rows, 384]: first-layer queries (scaled), keys, values
-  const uint4* chunks;        // the weight stream
+  Prefix prefix;
+  const __half* first;  // [rows, 384]: first-layer queries (scaled), keys, values
+  const uint4* chunks;  // the weight stream
   int n_chunks;
   __half* z;      // [n, 128]: attention of the last block at the last position
   float* x_last;  // [n, 128]: residual there before that block
@@ -46,16 +49,85 @@ struct BlocksShared {
   uint4 queries[kWarps][kTilesK][32];  // [warp][k-tile][lane]: A tiles, each lane's own
 };
 
-// Attention of the m-tile at row0 in one head, as two A tiles of 16 dimensions each. Rows of an input see its
-// rows up to themselves.
-__device__ inline void attend(const std::uint32_t (&q)[2][4], const MixedRows& keys, const MixedRows& values,
-                              int row0, int length, int head, int lane, std::uint32_t (&left)[4],
-                              std::uint32_t (&right)[4]) {
-  const int g = lane / 4, t = lane % 4;
-  const int row[2] = {row0 + g, row0 + g + 8};
-  const int start[2] = {row[0] / length * length, row[1] / length * length};
+// The rows of an m-tile, and what they see. A lane has rows g and g + 8 of it.
+struct AttentionRows {
+  int row0, first_key;     // of the tile; where its first input begins, rounded down to 16
+  int row[2], start[2];    // of the lane: its rows, and where their inputs begin
+  int n_prefix;            // keys of the prefix
+  const uint4* prefix[2];  // of the tile's first and last input, this lane's, of one layer and head
+  int prefix_start[2];     // where these begin
+  bool two_inputs;
+};
+
+// Softmax and weighted sum over keys as they come.
+struct RunningAttention {
   float o[4][4] = {}, largest[2] = {-1e30f, -1e30f}, sum[2] = {0.0f, 0.0f};
-  for (int key0 = (row0 / length * length) & ~15; key0 <= row0; key0 += 16) {
+
+  // Turns the scores s of 8 kN keys into weights and makes room for them.
+  template <int kN>
+  __device__ void weigh(float (&s)[kN][4]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float now = largest[half];
+#pragma unroll
+      for (int j = 0; j < kN; ++j) now = fmaxf(now, fmaxf(s[j][2 * half], s[j][2 * half + 1]));
+      now = row_max(now);
+      const float shrink = exp2_approx(largest[half] - now);
+      largest[half] = now;
+      sum[half] *= shrink;
+#pragma unroll
+      for (int n = 0; n < 4; ++n) o[n][2 * half] *= shrink, o[n][2 * half + 1] *= shrink;
+#pragma unroll
+      for (int j = 0; j < kN; ++j)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) sum[half] += s[j][2 * half + i] = exp2_approx(s[j][2 * half + i] - now);
+    }
+  }
+
+  // As two A tiles of 16 dimensions each.
+  __device__ void finish(std::uint32_t (&left)[4], std::uint32_t (&right)[4]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float inverse = 1.0f / row_sum(sum[half]);
+#pragma unroll
+      for (int n = 0; n < 4; ++n) o[n][2 * half] *= inverse, o[n][2 * half + 1] *= inverse;
+    }
+    to_factor(o[0], o[1], left);
+    to_factor(o[2], o[3], right);
+  }
+};
+
+// The prefix of the tile's first or last input, for the rows of that input.
+__device__ inline void attend_prefix(const std::uint32_t (&q)[2][4], const AttentionRows& at, int which,
+                                     int t, RunningAttention& out) {
+  const uint4 k = __ldg(at.prefix[which]), v = __ldg(at.prefix[which] + kPrefixValues);
+  float s[1][4] = {};
+  mma(s[0], q[0], k.x, k.y);
+  mma(s[0], q[1], k.z, k.w);
+#pragma unroll
+  for (int half = 0; half < 2; ++half)
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      if (2 * t + i >= at.n_prefix || at.start[half] != at.prefix_start[which])
+        s[0][2 * half + i] = -INFINITY;
+  out.weigh(s);
+  const std::uint32_t p[2] = {pack(s[0][0], s[0][1]), pack(s[0][2], s[0][3])};
+  mma_k8(out.o[0], p, v.x);
+  mma_k8(out.o[1], p, v.y);
+  mma_k8(out.o[2], p, v.z);
+  mma_k8(out.o[3], p, v.w);
+}
+
+// Attention of a tile of rows in one head, as two A tiles of 16 dimensions each. Rows of an input see its
+// prefix, and its rows up to themselves.
+__device__ inline void attend(const std::uint32_t (&q)[2][4], const MixedRows& keys, const MixedRows& values,
+                              const AttentionRows& at, int head, int lane, std::uint32_t (&left)[4],
+                              std::uint32_t (&right)[4]) {
+  const int t = lane % 4;
+  RunningAttention out;
+  if (at.n_prefix > 0) attend_prefix(q, at, 0, t, out);
+  if (at.n_prefix > 0 && at.two_inputs) attend_prefix(q, at, 1, t, out);
+  for (int key0 = at.first_key; key0 <= at.row0; key0 += 16) {
     float s[2][4] = {};
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
@@ -65,29 +137,15 @@ __device__ inline void attend(const std::uint32_t (&q)[2][4], const MixedRows& k
       mma(s[j], q[1], b[2], b[3]);
     }
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float tile_largest = largest[half];
+    for (int half = 0; half < 2; ++half)
 #pragma unroll
       for (int j = 0; j < 2; ++j)
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           const int key = key0 + 8 * j + 2 * t + i;
-          float& score = s[j][2 * half + i];
-          if (key < start[half] || key > row[half]) score = -INFINITY;
-          tile_largest = fmaxf(tile_largest, score);
+          if (key < at.start[half] || key > at.row[half]) s[j][2 * half + i] = -INFINITY;
         }
-      tile_largest = row_max(tile_largest);
-      const float shrink = exp2_approx(largest[half] - tile_largest);
-      largest[half] = tile_largest;
-      sum[half] *= shrink;
-#pragma unroll
-      for (int n = 0; n < 4; ++n) o[n][2 * half] *= shrink, o[n][2 * half + 1] *= shrink;
-#pragma unroll
-      for (int j = 0; j < 2; ++j)
-#pragma unroll
-        for (int i = 0; i < 2; ++i)
-          sum[half] += s[j][2 * half + i] = exp2_approx(s[j][2 * half + i] - tile_largest);
-    }
+    out.weigh(s);
     std::uint32_t p[4];
     to_factor(s[0], s[1], p);
 #pragma unroll
@@ -95,18 +153,11 @@ __device__ inline void attend(const std::uint32_t (&q)[2][4], const MixedRows& k
       std::uint32_t b[4];
       load_matrices_transposed(
           b, values.piece(key0 + (lane / 8 % 2) * 8 + lane % 8, 4 * head + 2 * pair + lane / 16));
-      mma(o[2 * pair], p, b[0], b[1]);
-      mma(o[2 * pair + 1], p, b[2], b[3]);
+      mma(out.o[2 * pair], p, b[0], b[1]);
+      mma(out.o[2 * pair + 1], p, b[2], b[3]);
     }
   }
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float inverse = 1.0f / row_sum(sum[half]);
-#pragma unroll
-    for (int n = 0; n < 4; ++n) o[n][2 * half] *= inverse, o[n][2 * half + 1] *= inverse;
-  }
-  to_factor(o[0], o[1], left);
-  to_factor(o[2], o[3], right);
+  out.finish(left, right);
 }
 
 template <int kWarps>
@@ -119,11 +170,13 @@ class BlocksWorker {
         shared_(shared),
         keys_{shared.keys},
         values_{shared.values},
+        own_(args.length - args.prefix.n_positions),
         stream_(args.chunks, args.n_chunks, shared.stream) {}
 
   // Inputs [first, first + those that fit).
   __device__ void run(std::uint32_t first) {
     first_input_ = first;
+    find_prefixes();
     Residual x;
     embed(x);
     for (int layer = 0; layer < args_.n_layers; ++layer) {
@@ -136,9 +189,9 @@ class BlocksWorker {
       asm volatile("cp.async.wait_all;\n");
       __syncthreads();
       if (last) {
-        write_last(x);
+        write_last(x, layer);
       } else {
-        add_attention(x);
+        add_attention(x, layer);
         mlp(x, args_.eps, args_.d_mlp, stream_, lane_);
       }
     }
@@ -146,13 +199,38 @@ class BlocksWorker {
 
  private:
   static constexpr int kWarpRows = 16;
-  // The (position, token) pair of row r of the thread block; rows beyond the inputs repeat the last one.
+  // Inputs beyond the end repeat the last one.
+  __device__ const std::uint32_t* input(int i) const {
+    return args_.rows + static_cast<std::size_t>(min(first_input_ + i, args_.n - 1)) * args_.length;
+  }
+  // The (position, token) pair of row r of the thread block.
   __device__ std::uint32_t input_row(int r) const {
-    const std::size_t at = static_cast<std::size_t>(first_input_) * args_.length + r;
-    const std::size_t end = static_cast<std::size_t>(args_.n) * args_.length;
-    return args_.rows[at < end ? at : end - 1];
+    return input(r / own_)[args_.prefix.n_positions + r % own_];
   }
   __device__ int own_row(int half) const { return kWarpRows * warp_ + 8 * half + lane_ / 4; }
+
+  // The prefixes of the first and the last input that the warp's rows belong to.
+  __device__ void find_prefixes() {
+    if (args_.prefix.n_positions == 0) return;
+    prefix_[0] = args_.prefix.number(input(kWarpRows * warp_ / own_));
+    prefix_[1] = args_.prefix.number(input((kWarpRows * warp_ + kWarpRows - 1) / own_));
+  }
+  __device__ AttentionRows attention_rows(int layer, int head) const {
+    AttentionRows at;
+    at.row0 = kWarpRows * warp_;
+    at.prefix_start[0] = at.row0 / own_ * own_;
+    at.prefix_start[1] = (at.row0 + kWarpRows - 1) / own_ * own_;
+    at.first_key = at.prefix_start[0] & ~15;
+    at.two_inputs = at.prefix_start[0] != at.prefix_start[1];
+    at.n_prefix = args_.prefix.n_positions;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      at.row[half] = own_row(half);
+      at.start[half] = at.row[half] / own_ * own_;
+      at.prefix[half] = args_.prefix.keys(layer, prefix_[half], head) + lane_;
+    }
+    return at;
+  }
 
   __device__ void embed(Residual& x) const {
 #pragma unroll
@@ -233,41 +311,41 @@ class BlocksWorker {
   }
 
   // One head of the warp's rows, as two A tiles.
-  __device__ void attend_head(int head, std::uint32_t (&z)[2][4]) const {
+  __device__ void attend_head(int layer, int head, std::uint32_t (&z)[2][4]) const {
     std::uint32_t q[2][4];
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
       const uint4 a = shared_.queries[warp_][2 * head + k][lane_];
       q[k][0] = a.x, q[k][1] = a.y, q[k][2] = a.z, q[k][3] = a.w;
     }
-    attend(q, keys_, values_, kWarpRows * warp_, args_.length, head, lane_, z[0], z[1]);
+    attend(q, keys_, values_, attention_rows(layer, head), head, lane_, z[0], z[1]);
   }
 
-  __device__ void add_attention(Residual& x) {
+  __device__ void add_attention(Residual& x, int layer) {
     for (int side = 0; side < 2; ++side) {
       const Chunk chunk = stream_.next();
       if (side == 0) add_bias(x, chunk.first(), lane_ % 4);
       for (int h = 0; h < 2; ++h) {
         std::uint32_t z[2][4];
-        attend_head(2 * side + h, z);
+        attend_head(layer, 2 * side + h, z);
         add_times_rows<2>(x, chunk.tiles + 2 * h * kRowTiles, lane_, z);
       }
     }
   }
 
-  __device__ bool is_last_position(int r) const { return r % args_.length == args_.length - 1; }
+  __device__ bool is_last_position(int r) const { return r % own_ == own_ - 1; }
   // The number of the input that row r belongs to; n or more for none.
   __device__ std::uint32_t input_of(int r) const {
-    const int i = r / args_.length;
-    return (i + 1) * args_.length <= Shared::kRows ? first_input_ + i : args_.n;
+    const int i = r / own_;
+    return (i + 1) * own_ <= Shared::kRows ? first_input_ + i : args_.n;
   }
 
-  __device__ void write_last(const Residual& x) {
+  __device__ void write_last(const Residual& x, int layer) {
     const int row0 = kWarpRows * warp_;
-    if ((row0 / args_.length + 1) * args_.length - 1 >= row0 + kWarpRows) return;  // no input ends here
+    if ((row0 / own_ + 1) * own_ - 1 >= row0 + kWarpRows) return;  // no input ends here
     for (int head = 0; head < kHeads; ++head) {
       std::uint32_t z[2][4];
-      attend_head(head, z);
+      attend_head(layer, head, z);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int r = own_row(half);
@@ -293,8 +371,9 @@ class BlocksWorker {
   const BlocksArgs& args_;
   Shared& shared_;
   MixedRows keys_, values_;
+  int own_;  // rows of an input
   typename Shared::Stream stream_;
-  std::uint32_t first_input_ = 0;
+  std::uint32_t first_input_ = 0, prefix_[2] = {0, 0};
   int warp_ = threadIdx.x / 32, lane_ = threadIdx.x % 32;
 };
 
@@ -308,7 +387,7 @@ __global__ void __launch_bounds__(32 * kWarps, 1) blocks(const __grid_constant__
   if constexpr (kUsed) {
     extern __shared__ __align__(128) unsigned char memory[];
     auto& shared = *reinterpret_cast<BlocksShared<kWarps>*>(memory);
-    const std::uint32_t fit = BlocksShared<kWarps>::kRows / args.length;
+    const std::uint32_t fit = BlocksShared<kWarps>::kRows / (args.length - args.prefix.n_positions);
     BlocksWorker<kWarps> worker(args, shared);
     for (std::uint32_t first = blockIdx.x * fit; first < args.n; first += gridDim.x * fit) worker.run(first);
   }

@@ -2,6 +2,7 @@
 #include "compute_cuda/fast_forward.h"
 
 #include <cmath>
+#include <optional>
 
 #include "compute_cuda/blocks.cuh"
 #include "compute_cuda/device.cuh"
@@ -51,9 +52,12 @@ struct FastForward::Impl {
         x_last_(m.n_layers > 1 ? batch * kWidth : 0) {
     mlp_chunks_ = stream_on_device(pack_rest(m.blocks.back(), m.d_mlp, tile_order()));
     unembed_chunks_ = stream_on_device(pack_unembedding(m, tile_order()));
-    if (n_layers_ > 1) block_chunks_ = stream_on_device(pack_blocks(m, tile_order()));
     prepare_device();
     fill_first_layer(m.blocks.front(), inputs.row_token.size());
+    if (n_layers_ == 1) return;
+    block_chunks_ = stream_on_device(pack_blocks(m, tile_order()));
+    prefixes_.emplace(m, inputs, 16 * warps_);
+    prefixes_->fill(m, embedding_);
   }
 
   void run_blocks(std::uint32_t n, const std::uint32_t* rows, cudaStream_t stream) const {
@@ -70,6 +74,7 @@ struct FastForward::Impl {
                           .query_scale = query_scale_,
                           .embedding = embedding_,
                           .rows = rows,
+                          .prefix = prefixes_->view(),
                           .first = first_.data(),
                           .chunks = block_chunks_.data(),
                           .n_chunks = static_cast<int>(block_chunks_.size() / kChunkVectors),
@@ -137,6 +142,7 @@ struct FastForward::Impl {
   DeviceArray<__half> first_;  // [rows, 384]
   DeviceArray<__half> z_, y_;  // [batch, 128]
   DeviceArray<float> x_last_;  // [batch, 128]
+  std::optional<PrefixTable> prefixes_;
   DeviceArray<uint4> block_chunks_, mlp_chunks_, unembed_chunks_;
 };
 

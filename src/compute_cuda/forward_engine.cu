@@ -29,8 +29,7 @@ struct BlockWeights {
         w_o(b.w_o.data(), m.n_heads * m.d_head, m.d_model),
         w_in(b.w_in.data(), m.d_model, m.d_mlp),
         w_out(b.w_out.data(), m.d_mlp, m.d_model) {
-    if (m.d_model != kWidth || m.n_heads * m.d_head != kWidth || m.d_mlp % 32 != 0 || m.d_mlp < 64 ||
-        !rest_is_exact(b))
+    if (m.d_model != kWidth || m.n_heads * m.d_head != kWidth || m.d_mlp % 64 != 0 || !rest_is_exact(b))
       return;
     const Halves halves = pack_rest(b, m.d_mlp, device_traits().hopper ? TileOrder::kWgmma : TileOrder::kMma);
     rest = DeviceArray<uint4>(halves.size() / 8);

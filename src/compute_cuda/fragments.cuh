@@ -31,6 +31,14 @@ __device__ inline void mma(float (&c)[4], const std::uint32_t (&a)[4], std::uint
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+// The same with half as many columns of a and rows of b.
+__device__ inline void mma_k8(float (&c)[4], const std::uint32_t (&a)[2], std::uint32_t b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};\n"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b));
+}
+
 // Four 8 by 8 matrices of halves; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ inline void load_matrices(std::uint32_t (&r)[4], const __half* shared_row) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_row));
@@ -116,14 +124,20 @@ __device__ inline float exp2_approx(float x) {
   return y;
 }
 
-// GELU to 2.5e-5, a tenth of what rounding it to fp16 costs: x / (1 + 2^(-x P(x^2))), P fitted to the normal
-// distribution function's log odds.
-__device__ inline float gelu_fp16(float x) {
+// GELU of x and y to 2.5e-5, a tenth of what rounding it to fp16 costs: x / (1 + 2^(-x P(x^2))), P fitted to
+// the normal distribution function's log odds. The two share a reciprocal, since exponentials and
+// reciprocals take longer than the products around them.
+__device__ inline float gelu_divisor(float x) {
   const float u = fminf(x * x, 50.0f);
   const float p = fmaf(fmaf(-1.01426330e-03f, u, 1.06775726e-01f), u, 2.30112134f);
+  return 1.0f + exp2_approx(fminf(-x * p, 60.0f));  // two of them must not overflow
+}
+__device__ inline void gelu_fp16(float& x, float& y) {
+  const float a = gelu_divisor(x), b = gelu_divisor(y);
   float inverse;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(1.0f + exp2_approx(-x * p)));
-  return x * inverse;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(a * b));
+  x *= inverse * b;
+  y *= inverse * a;
 }
 
 // GELU to 8e-7, as above with a longer P (fitted to 7e-8).

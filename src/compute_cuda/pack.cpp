@@ -69,20 +69,19 @@ void append_projections(const DenseBlock& block, TileOrder order, Halves& out) {
   }
 }
 
-// W_O, the first chunk with b_O; then the MLP, its first chunk with ln2, the second with b_out.
+// W_O, the first chunk with b_O; then the MLP, columns of W_in and rows of W_out in turn, its first chunk
+// with ln2, the second with b_out.
 void append_rest(const DenseBlock& block, std::size_t d_mlp, TileOrder order, Halves& out) {
   for (const std::size_t first : {0, 64}) {
     append_rows({block.w_o.data(), 128, 128}, first, 64, order, out);
     append_vectors(nullptr, 0, first == 0 ? &block.b_o : nullptr, nullptr, out);
   }
-  for (std::size_t first = 0; first < d_mlp; first += 32) {
-    append_columns({block.w_in.data(), d_mlp, d_mlp}, first, 32, order, out);
-    append_rows({block.w_out.data(), 128, 128}, first, 32, order, out);
-    append_vectors(block.b_in.data() + first, 32,
-                   first == 0    ? &block.ln2_w
-                   : first == 32 ? &block.b_out
-                                 : nullptr,
+  for (std::size_t first = 0; first < d_mlp; first += 64) {
+    append_columns({block.w_in.data(), d_mlp, d_mlp}, first, 64, order, out);
+    append_vectors(block.b_in.data() + first, 64, first == 0 ? &block.ln2_w : nullptr,
                    first == 0 ? &block.ln2_b : nullptr, out);
+    append_rows({block.w_out.data(), 128, 128}, first, 64, order, out);
+    append_vectors(nullptr, 0, first == 0 ? &block.b_out : nullptr, nullptr, out);
   }
 }
 

@@ -32,16 +32,6 @@ __device__ inline void finish_products() {
   asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory");
   asm volatile("wgmma.wait_group.sync.aligned 0;\n" ::: "memory");
 }
-__device__ inline void wgmma(float (&c)[4][4], const std::uint32_t (&a)[4], std::uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, "
-      "{%16,%17,%18,%19}, %20, 1, 1, 1, 0;\n"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
-        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
-        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-}
 __device__ inline void wgmma(float (&c)[8][4], const std::uint32_t (&a)[4], std::uint64_t b) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
@@ -135,25 +125,27 @@ __device__ inline void add_times_rows(Residual& x, const uint4* rows, int lane, 
 
 inline constexpr int kRowTiles = kTilesN / 2 * 32;  // uint4 of 16 rows
 
-// x += W_out gelu(W_in ln2(x) + b_in) + b_out. A chunk holds the columns of 32 hidden units in W_in, then
-// their rows in W_out, so hidden units never leave the registers. The first brings ln2, the second b_out.
+// x += W_out gelu(W_in ln2(x) + b_in) + b_out, 64 hidden units at a time, which never leave the registers: a
+// chunk with their columns of W_in, then one with their rows of W_out. The first two bring ln2 and b_out.
 template <class Stream>
 __device__ inline void mlp(Residual& x, float eps, int d_mlp, Stream& stream, int lane) {
   Factor a;
-  for (int first = 0; first < d_mlp; first += 32) {
-    const Chunk chunk = stream.next();
-    if (first == 0) layernorm(x, chunk.first(), chunk.second(), eps, lane % 4, a);
-    if (first == 32) add_bias(x, chunk.first(), lane % 4);
-    float c[4][4];
-    times_columns<4>(chunk, lane, c, a);
+  for (int first = 0; first < d_mlp; first += 64) {
+    const Chunk in = stream.next();
+    if (first == 0) layernorm(x, in.first(), in.second(), eps, lane % 4, a);
+    float c[8][4];
+    times_columns<8>(in, lane, c, a);
+    std::uint32_t hidden[4][4];
 #pragma unroll
-    for (int n = 0; n < 4; ++n)
+    for (int n = 0; n < 8; ++n) {
+      gelu_fp16(c[n][0], c[n][1]);
+      gelu_fp16(c[n][2], c[n][3]);
+    }
 #pragma unroll
-      for (int i = 0; i < 4; ++i) c[n][i] = gelu_fp16(c[n][i]);
-    std::uint32_t hidden[2][4];
-    to_factor(c[0], c[1], hidden[0]);
-    to_factor(c[2], c[3], hidden[1]);
-    add_times_rows<2>(x, chunk.tiles + kTileVectors / 2, lane, hidden);
+    for (int k = 0; k < 4; ++k) to_factor(c[2 * k], c[2 * k + 1], hidden[k]);
+    const Chunk out = stream.next();
+    if (first == 0) add_bias(x, out.first(), lane % 4);
+    add_times_rows<4>(x, out.tiles, lane, hidden);
   }
 }
 

@@ -88,24 +88,24 @@ class SplitBlock {
 
   __device__ void add_mlp(Residual& x) {
     Factor high, low;
-    for (int first = 0; first < args_.d_mlp; first += 32) {
-      const Chunk chunk = stream_.next();
+    for (int first = 0; first < args_.d_mlp; first += 64) {
+      const Chunk in = stream_.next();
       if (first == 0)
-        normalise(x, chunk.first(), chunk.second(), args_.eps, lane_ % 4,
-                  [&](int n, int half, float v0, float v1) {
-                    pack_split(v0, v1, high[n / 2][2 * (n % 2) + half], low[n / 2][2 * (n % 2) + half]);
-                  });
-      if (first == 32) add_bias(x, chunk.first(), lane_ % 4);
-      float c[4][4];
-      times_columns<4>(chunk, lane_, c, high, low);
-      std::uint32_t hidden_high[2][4], hidden_low[2][4];
+        normalise(x, in.first(), in.second(), args_.eps, lane_ % 4, [&](int n, int half, float v0, float v1) {
+          pack_split(v0, v1, high[n / 2][2 * (n % 2) + half], low[n / 2][2 * (n % 2) + half]);
+        });
+      float c[8][4];
+      times_columns<8>(in, lane_, c, high, low);
+      std::uint32_t hidden_high[4][4], hidden_low[4][4];
 #pragma unroll
-      for (int n = 0; n < 4; ++n)
+      for (int n = 0; n < 8; ++n)
 #pragma unroll
         for (int half = 0; half < 2; ++half)
           pack_split(gelu_fp32(c[n][2 * half]), gelu_fp32(c[n][2 * half + 1]),
                      hidden_high[n / 2][2 * (n % 2) + half], hidden_low[n / 2][2 * (n % 2) + half]);
-      add_times_rows<2>(x, chunk.tiles + kTileVectors / 2, lane_, hidden_high, hidden_low);
+      const Chunk out = stream_.next();
+      if (first == 0) add_bias(x, out.first(), lane_ % 4);
+      add_times_rows<4>(x, out.tiles, lane_, hidden_high, hidden_low);
     }
   }
 
