@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,11 +67,10 @@ using CountInputs = std::function<std::uint64_t(
 CountInputs count_on_cpu(const Transformer& model, const Distribution& dist, std::uint64_t seed,
                          ThreadPool& pool);
 // On a CUDA device (docs/cuda.md). Inputs whose two best logits differ by at most near_tie in fp16 are
-// decided in fp32; 0: by fp16 alone. Throws InputError when this build or this machine has no such device, or
-// the model is not of a size it takes.
-inline constexpr double kNearTie = 0.03;
+// decided in fp32; 0: by fp16 alone; none: as fp16's measured rounding error wants it. Throws InputError when
+// this build or this machine has no such device, or the model is not of a size it takes.
 CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, std::uint64_t seed,
-                          double near_tie = kNearTie);
+                          std::optional<double> near_tie = {});
 std::string cuda_device_name();  // throws likewise
 
 struct CountHooks {

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "compute_cuda/embedding.cuh"
-#include "compute_cuda/prefix.cuh"
 #include "compute_cuda/products.cuh"
+#include "compute_cuda/tile_attention.cuh"
 
 namespace deeptail::cuda {
 
@@ -25,20 +25,6 @@ struct BlocksArgs {
   float* x_last;  // [n, 128]: residual there before that block
 };
 
-__device__ inline void load_matrices_transposed(std::uint32_t (&r)[4], const __half* shared_row) {
-  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(address));
-}
-
-// Rows of 128 halves in shared memory, in pieces of 8 whose order is mixed by the row, so that neither a
-// column of rows nor a row hits a bank twice.
-struct MixedRows {
-  __half* data;
-  __device__ __half* piece(int row, int piece) const { return data + row * kWidth + (piece ^ (row & 7)) * 8; }
-};
-
 // Shared memory of the kernel.
 template <int kWarps>
 struct BlocksShared {
@@ -47,118 +33,9 @@ struct BlocksShared {
   typename Stream::Shared stream;
   __half keys[kRows * kWidth], values[kRows * kWidth];
   uint4 queries[kWarps][kTilesK][32];  // [warp][k-tile][lane]: A tiles, each lane's own
+  int2 starts[32 * kWarps];
+  std::uint32_t prefix[kWarps][2];
 };
-
-// The rows of an m-tile, and what they see. A lane has rows g and g + 8 of it.
-struct AttentionRows {
-  int row0, first_key;     // of the tile; where its first input begins, rounded down to 16
-  int row[2], start[2];    // of the lane: its rows, and where their inputs begin
-  int n_prefix;            // keys of the prefix
-  const uint4* prefix[2];  // of the tile's first and last input, this lane's, of one layer and head
-  int prefix_start[2];     // where these begin
-  bool two_inputs;
-};
-
-// Softmax and weighted sum over keys as they come.
-struct RunningAttention {
-  float o[4][4] = {}, largest[2] = {-1e30f, -1e30f}, sum[2] = {0.0f, 0.0f};
-
-  // Turns the scores s of 8 kN keys into weights and makes room for them.
-  template <int kN>
-  __device__ void weigh(float (&s)[kN][4]) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float now = largest[half];
-#pragma unroll
-      for (int j = 0; j < kN; ++j) now = fmaxf(now, fmaxf(s[j][2 * half], s[j][2 * half + 1]));
-      now = row_max(now);
-      const float shrink = exp2_approx(largest[half] - now);
-      largest[half] = now;
-      sum[half] *= shrink;
-#pragma unroll
-      for (int n = 0; n < 4; ++n) o[n][2 * half] *= shrink, o[n][2 * half + 1] *= shrink;
-#pragma unroll
-      for (int j = 0; j < kN; ++j)
-#pragma unroll
-        for (int i = 0; i < 2; ++i) sum[half] += s[j][2 * half + i] = exp2_approx(s[j][2 * half + i] - now);
-    }
-  }
-
-  // As two A tiles of 16 dimensions each.
-  __device__ void finish(std::uint32_t (&left)[4], std::uint32_t (&right)[4]) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float inverse = 1.0f / row_sum(sum[half]);
-#pragma unroll
-      for (int n = 0; n < 4; ++n) o[n][2 * half] *= inverse, o[n][2 * half + 1] *= inverse;
-    }
-    to_factor(o[0], o[1], left);
-    to_factor(o[2], o[3], right);
-  }
-};
-
-// The prefix of the tile's first or last input, for the rows of that input.
-__device__ inline void attend_prefix(const std::uint32_t (&q)[2][4], const AttentionRows& at, int which,
-                                     int t, RunningAttention& out) {
-  const uint4 k = __ldg(at.prefix[which]), v = __ldg(at.prefix[which] + kPrefixValues);
-  float s[1][4] = {};
-  mma(s[0], q[0], k.x, k.y);
-  mma(s[0], q[1], k.z, k.w);
-#pragma unroll
-  for (int half = 0; half < 2; ++half)
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-      if (2 * t + i >= at.n_prefix || at.start[half] != at.prefix_start[which])
-        s[0][2 * half + i] = -INFINITY;
-  out.weigh(s);
-  const std::uint32_t p[2] = {pack(s[0][0], s[0][1]), pack(s[0][2], s[0][3])};
-  mma_k8(out.o[0], p, v.x);
-  mma_k8(out.o[1], p, v.y);
-  mma_k8(out.o[2], p, v.z);
-  mma_k8(out.o[3], p, v.w);
-}
-
-// Attention of a tile of rows in one head, as two A tiles of 16 dimensions each. Rows of an input see its
-// prefix, and its rows up to themselves.
-__device__ inline void attend(const std::uint32_t (&q)[2][4], const MixedRows& keys, const MixedRows& values,
-                              const AttentionRows& at, int head, int lane, std::uint32_t (&left)[4],
-                              std::uint32_t (&right)[4]) {
-  const int t = lane % 4;
-  RunningAttention out;
-  if (at.n_prefix > 0) attend_prefix(q, at, 0, t, out);
-  if (at.n_prefix > 0 && at.two_inputs) attend_prefix(q, at, 1, t, out);
-  for (int key0 = at.first_key; key0 <= at.row0; key0 += 16) {
-    float s[2][4] = {};
-#pragma unroll
-    for (int j = 0; j < 2; ++j) {
-      std::uint32_t b[4];
-      load_matrices(b, keys.piece(key0 + 8 * j + lane % 8, 4 * head + lane / 8));
-      mma(s[j], q[0], b[0], b[1]);
-      mma(s[j], q[1], b[2], b[3]);
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-#pragma unroll
-      for (int j = 0; j < 2; ++j)
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const int key = key0 + 8 * j + 2 * t + i;
-          if (key < at.start[half] || key > at.row[half]) s[j][2 * half + i] = -INFINITY;
-        }
-    out.weigh(s);
-    std::uint32_t p[4];
-    to_factor(s[0], s[1], p);
-#pragma unroll
-    for (int pair = 0; pair < 2; ++pair) {
-      std::uint32_t b[4];
-      load_matrices_transposed(
-          b, values.piece(key0 + (lane / 8 % 2) * 8 + lane % 8, 4 * head + 2 * pair + lane / 16));
-      mma(out.o[2 * pair], p, b[0], b[1]);
-      mma(out.o[2 * pair + 1], p, b[2], b[3]);
-    }
-  }
-  out.finish(left, right);
-}
 
 template <int kWarps>
 class BlocksWorker {
@@ -171,7 +48,9 @@ class BlocksWorker {
         keys_{shared.keys},
         values_{shared.values},
         own_(args.length - args.prefix.n_positions),
-        stream_(args.chunks, args.n_chunks, shared.stream) {}
+        stream_(args.chunks, args.n_chunks, shared.stream) {
+    find_starts();
+  }
 
   // Inputs [first, first + those that fit).
   __device__ void run(std::uint32_t first) {
@@ -209,26 +88,29 @@ class BlocksWorker {
   }
   __device__ int own_row(int half) const { return kWarpRows * warp_ + 8 * half + lane_ / 4; }
 
-  // The prefixes of the first and the last input that the warp's rows belong to.
+  // What attention needs to know of the rows, out of the registers' way: where their inputs begin, which
+  // stays, and the prefixes of the first and the last input of the warp.
+  __device__ void find_starts() {
+    shared_.starts[threadIdx.x] = {own_row(0) / own_ * own_, own_row(1) / own_ * own_};
+  }
   __device__ void find_prefixes() {
-    if (args_.prefix.n_positions == 0) return;
-    prefix_[0] = args_.prefix.number(input(kWarpRows * warp_ / own_));
-    prefix_[1] = args_.prefix.number(input((kWarpRows * warp_ + kWarpRows - 1) / own_));
+    __syncwarp();  // those before may still be read
+    if (args_.prefix.n_positions == 0 || lane_ > 1) return;
+    const int row = kWarpRows * warp_ + lane_ * (kWarpRows - 1);
+    shared_.prefix[warp_][lane_] = args_.prefix.number(input(row / own_));
   }
   __device__ AttentionRows attention_rows(int layer, int head) const {
-    AttentionRows at;
-    at.row0 = kWarpRows * warp_;
-    at.prefix_start[0] = at.row0 / own_ * own_;
-    at.prefix_start[1] = (at.row0 + kWarpRows - 1) / own_ * own_;
-    at.first_key = at.prefix_start[0] & ~15;
-    at.two_inputs = at.prefix_start[0] != at.prefix_start[1];
-    at.n_prefix = args_.prefix.n_positions;
+    const int2 starts = shared_.starts[threadIdx.x];
+    AttentionRows at{.row0 = kWarpRows * warp_,
+                     .row = {own_row(0), own_row(1)},
+                     .start = {starts.x, starts.y},
+                     .first_start = __shfl_sync(0xffffffffu, starts.x, 0),
+                     .last_start = __shfl_sync(0xffffffffu, starts.y, 31),
+                     .n_prefix = args_.prefix.n_positions,
+                     .prefix = {}};
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      at.row[half] = own_row(half);
-      at.start[half] = at.row[half] / own_ * own_;
-      at.prefix[half] = args_.prefix.keys(layer, prefix_[half], head) + lane_;
-    }
+    for (int i = 0; i < 2; ++i)
+      at.prefix[i] = args_.prefix.keys(layer, shared_.prefix[warp_][i], head) + lane_;
     return at;
   }
 
@@ -311,14 +193,9 @@ class BlocksWorker {
   }
 
   // One head of the warp's rows, as two A tiles.
-  __device__ void attend_head(int layer, int head, std::uint32_t (&z)[2][4]) const {
-    std::uint32_t q[2][4];
-#pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      const uint4 a = shared_.queries[warp_][2 * head + k][lane_];
-      q[k][0] = a.x, q[k][1] = a.y, q[k][2] = a.z, q[k][3] = a.w;
-    }
-    attend(q, keys_, values_, attention_rows(layer, head), head, lane_, z[0], z[1]);
+  __device__ void attend(int layer, int head, std::uint32_t (&z)[2][4]) const {
+    const AttentionRows at = attention_rows(layer, head);
+    TileAttention(&shared_.queries[warp_][2 * head][lane_], keys_, values_, at, head, lane_).run(z);
   }
 
   __device__ void add_attention(Residual& x, int layer) {
@@ -327,7 +204,7 @@ class BlocksWorker {
       if (side == 0) add_bias(x, chunk.first(), lane_ % 4);
       for (int h = 0; h < 2; ++h) {
         std::uint32_t z[2][4];
-        attend_head(layer, 2 * side + h, z);
+        attend(layer, 2 * side + h, z);
         add_times_rows<2>(x, chunk.tiles + 2 * h * kRowTiles, lane_, z);
       }
     }
@@ -345,7 +222,7 @@ class BlocksWorker {
     if ((row0 / own_ + 1) * own_ - 1 >= row0 + kWarpRows) return;  // no input ends here
     for (int head = 0; head < kHeads; ++head) {
       std::uint32_t z[2][4];
-      attend_head(layer, head, z);
+      attend(layer, head, z);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int r = own_row(half);
@@ -373,7 +250,7 @@ class BlocksWorker {
   MixedRows keys_, values_;
   int own_;  // rows of an input
   typename Shared::Stream stream_;
-  std::uint32_t first_input_ = 0, prefix_[2] = {0, 0};
+  std::uint32_t first_input_ = 0;
   int warp_ = threadIdx.x / 32, lane_ = threadIdx.x % 32;
 };
 

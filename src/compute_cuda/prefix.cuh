@@ -22,7 +22,9 @@ struct Prefix {
   // Of the input that begins with these rows.
   __device__ std::uint32_t number(const std::uint32_t* input) const {
     std::uint32_t sum = 0;
-    for (int p = 0; p < n_positions; ++p) sum += (input[p] - first_row[p]) * stride[p];
+#pragma unroll
+    for (int p = 0; p < kPrefixPositions; ++p)
+      if (p < n_positions) sum += (input[p] - first_row[p]) * stride[p];
     return sum;
   }
   __device__ const uint4* keys(int layer, std::uint32_t prefix, int head) const {

@@ -3,7 +3,9 @@
 #include "compute_cuda/truth_engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <utility>
 
 #include "compute_cuda/count.cuh"
 #include "compute_cuda/fast_forward.h"
@@ -160,6 +162,22 @@ void TruthEngine::collect(std::span<std::uint64_t> counts) {
   const std::vector<unsigned long long> found = impl_->counts.to_host();
   for (std::size_t id = 0; id < counts.size(); ++id) counts[id] += found[id];
   impl_->counts.zero();
+}
+
+void TruthEngine::set_near_tie(float near_tie) { impl_->options.near_tie = near_tie; }
+
+double TruthEngine::rounding(std::size_t n) {
+  if (!impl_->fast_sizes) return 0.0;
+  const float near_tie = std::exchange(impl_->options.near_tie, 0.0f);
+  const Decisions fast = decide(0, n), exact = decide_exact(0, n);
+  impl_->options.near_tie = near_tie;
+  double sum = 0.0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double change =
+        fast.said[i] == exact.said[i] ? fast.gap[i] - exact.gap[i] : fast.gap[i] + exact.gap[i];
+    sum += change * change;
+  }
+  return std::sqrt(sum / static_cast<double>(n));
 }
 
 std::uint64_t TruthEngine::n_near() const { return impl_->n_near_total; }

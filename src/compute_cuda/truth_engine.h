@@ -34,6 +34,11 @@ class TruthEngine {
               const EngineOptions& options);
   ~TruthEngine();
 
+  void set_near_tie(float near_tie);
+  // How far fp16 is off: root mean square change of the gap between the two best logits, over the first n
+  // samples.
+  double rounding(std::size_t n);
+
   // Starts counting samples [first, first + n); returns before it is done.
   void count(std::uint64_t first, std::uint64_t n);
   // Waits, and adds what was counted since the last call to counts: [d_vocab].

@@ -10,7 +10,7 @@ namespace deeptail::cuda {
 namespace {
 
 constexpr std::size_t kTileHalves = 8192, kChunkHalves = kTileHalves + 2 * (64 + 256);
-constexpr std::size_t kVocab = 100, kMlp = 64;
+constexpr std::size_t kVocab = 100, kMlp = 128;
 
 // Every weight has a value of its own that fp16 holds.
 std::vector<float> numbered(std::size_t n, float offset) {
@@ -74,7 +74,7 @@ TEST(Pack, UnembeddingColumns) {
   EXPECT_EQ(vector_value(core, 1, 40), kNoToken);
 }
 
-TEST(Pack, MlpChunksHoldColumnsThenRows) {
+TEST(Pack, MlpChunksOfColumnsAndRowsInTurn) {
   const DenseModel m = two_layers();
   const DenseBlock& b = m.blocks[1];
   const Halves s = pack_rest(m.blocks.back(), m.d_mlp, TileOrder::kWgmma);
@@ -83,16 +83,16 @@ TEST(Pack, MlpChunksHoldColumnsThenRows) {
     for (std::size_t n = 0; n < 128; ++n)
       EXPECT_EQ(tile_value(s, k / 64, core_place(k % 64, n, 128)), b.w_o[k * 128 + n]);
     for (std::size_t unit = 0; unit < kMlp; ++unit) {
-      EXPECT_EQ(tile_value(s, 2 + unit / 32, core_place(k, unit % 32, 32)), b.w_in[k * kMlp + unit]);
-      EXPECT_EQ(tile_value(s, 2 + unit / 32, kTileHalves / 2 + core_place(unit % 32, k, 128)),
-                b.w_out[unit * 128 + k]);
+      const std::size_t columns = 2 + unit / 64 * 2;
+      EXPECT_EQ(tile_value(s, columns, core_place(k, unit % 64, 64)), b.w_in[k * kMlp + unit]);
+      EXPECT_EQ(tile_value(s, columns + 1, core_place(unit % 64, k, 128)), b.w_out[unit * 128 + k]);
     }
     EXPECT_EQ(vector_value(s, 0, 64 + k), b.b_o[k]);
     EXPECT_EQ(vector_value(s, 2, 64 + k), b.ln2_w[k]);
     EXPECT_EQ(vector_value(s, 2, 192 + k), b.ln2_b[k]);
     EXPECT_EQ(vector_value(s, 3, 64 + k), b.b_out[k]);
   }
-  EXPECT_EQ(vector_value(s, 3, 5), b.b_in[37]);
+  EXPECT_EQ(vector_value(s, 4, 5), b.b_in[69]);
 }
 
 // Keys, values, queries of every block but the first; W_O and MLP of every block but the last.
