@@ -10,7 +10,7 @@ namespace deeptail::cuda {
 inline constexpr int kMostPositions = 128;
 
 struct AttentionArgs {
-  std::uint32_t n;  // inputs
+  RowCount n;  // inputs
   int length, n_heads;
   const float* qkv;            // [rows, 3 d_attn]
   const std::uint32_t* index;  // [n, length]: the row of each position; null: row i length + position
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(128) attention(const __grid_constant__ Attenti
   extern __shared__ __align__(16) float attention_memory[];
   const int warps = blockDim.x / 32, warp = threadIdx.x / 32;
   HeadAttention<kHead> worker(args, attention_memory + warp * 2 * args.length * padded_head<kHead>());
-  const std::uint32_t items = args.n * args.n_heads;
+  const std::uint32_t items = args.n.get() * args.n_heads;
   for (std::uint32_t item = blockIdx.x * warps + warp; item < items; item += gridDim.x * warps)
     worker.run(item / args.n_heads, static_cast<int>(item % args.n_heads));
 }

@@ -1,6 +1,7 @@
 // The order of kernels: attention of the last position (one layer) or all blocks, the last MLP, unembedding.
 #include "compute_cuda/fast_forward.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -20,6 +21,15 @@ DeviceArray<uint4> stream_on_device(const Halves& halves) {
   check(cudaMemcpy(out.data(), halves.data(), halves.size() * 2, cudaMemcpyHostToDevice),
         "copy to the device");
   return out;
+}
+
+// W_U transposed, in fp16: [d_vocab, 128].
+std::vector<__half> columns_of_unembedding(const DenseModel& m) {
+  std::vector<__half> columns(m.d_vocab * kWidth);
+  for (std::size_t k = 0; k < kWidth; ++k)
+    for (std::size_t id = 0; id < m.d_vocab; ++id)
+      columns[id * kWidth + k] = __float2half_rn(m.w_u[k * m.d_vocab + id]);
+  return columns;
 }
 
 TileOrder tile_order() { return device_traits().hopper ? TileOrder::kWgmma : TileOrder::kMma; }
@@ -46,6 +56,9 @@ struct FastForward::Impl {
         query_scale_(1.44269504088896341f / std::sqrt(static_cast<float>(m.d_head))),
         ln_final_w_(m.ln_final_w),
         ln_final_b_(m.ln_final_b),
+        b_u_(m.b_u),
+        w_u_(columns_of_unembedding(m)),
+        batch_(batch),
         first_(inputs.row_token.size() * 384),
         z_(batch * kWidth),
         y_(batch * kWidth),
@@ -106,13 +119,30 @@ struct FastForward::Impl {
   void say(std::uint32_t n, const std::uint32_t* rows, const NearTies& near, const Verdicts& verdicts,
            cudaStream_t stream) const {
     run_last_mlp(n, rows, stream);
-    const UnembedArgs args{.n = n,
-                           .y = y_.data(),
-                           .chunks = unembed_chunks_.data(),
-                           .n_chunks = static_cast<int>(unembed_chunks_.size() / kChunkVectors),
-                           .near = near,
-                           .verdicts = verdicts};
-    unembed<<<2 * n_sm_, 32 * kUnembedWarps, sizeof(UnembedStream::Shared), stream>>>(args);
+    run_unembed(n, CountSaid{near, verdicts}, stream);
+  }
+
+  void margins(std::uint32_t n, const std::uint32_t* rows, const std::uint32_t* target, float* margin,
+               cudaStream_t stream) const {
+    for (std::size_t done = 0; done < n; done += batch_) {
+      const auto now = static_cast<std::uint32_t>(std::min<std::size_t>(batch_, n - done));
+      const std::uint32_t* own = rows + done * static_cast<std::size_t>(length_);
+      run_blocks(now, own, stream);
+      run_last_mlp(now, own, stream);
+      run_unembed(now, StoreMargin{target + done, w_u_.data(), b_u_.data(), margin + done}, stream);
+    }
+    check(cudaGetLastError(), "starting the kernels");
+  }
+
+  // Of the rows of y_.
+  template <class Wanted>
+  void run_unembed(std::uint32_t n, const Wanted& wanted, cudaStream_t stream) const {
+    const UnembedArgs<Wanted> args{.n = n,
+                                   .y = y_.data(),
+                                   .chunks = unembed_chunks_.data(),
+                                   .n_chunks = static_cast<int>(unembed_chunks_.size() / kChunkVectors),
+                                   .wanted = wanted};
+    unembed<Wanted><<<2 * n_sm_, 32 * kUnembedWarps, sizeof(UnembedStream::Shared), stream>>>(args);
   }
 
   void prepare_device() {
@@ -123,7 +153,8 @@ struct FastForward::Impl {
     if (warps_ == 8) allow_shared(reinterpret_cast<const void*>(blocks<8>), sizeof(BlocksShared<8>));
     if (warps_ == 4) allow_shared(reinterpret_cast<const void*>(blocks<4>), sizeof(BlocksShared<4>));
     allow_shared(reinterpret_cast<const void*>(last_mlp), sizeof(MlpStream::Shared));
-    allow_shared(reinterpret_cast<const void*>(unembed), sizeof(UnembedStream::Shared));
+    allow_shared(reinterpret_cast<const void*>(unembed<CountSaid>), sizeof(UnembedStream::Shared));
+    allow_shared(reinterpret_cast<const void*>(unembed<StoreMargin>), sizeof(UnembedStream::Shared));
   }
 
   void fill_first_layer(const DenseBlock& block, std::size_t n_rows) {
@@ -138,7 +169,9 @@ struct FastForward::Impl {
   Embedding embedding_;
   int length_, n_layers_, d_mlp_, n_sm_ = 0, warps_ = 12;
   float eps_, query_scale_;
-  DeviceArray<float> ln_final_w_, ln_final_b_;
+  DeviceArray<float> ln_final_w_, ln_final_b_, b_u_;
+  DeviceArray<__half> w_u_;  // [d_vocab, 128]
+  std::size_t batch_;
   DeviceArray<__half> first_;  // [rows, 384]
   DeviceArray<__half> z_, y_;  // [batch, 128]
   DeviceArray<float> x_last_;  // [batch, 128]
@@ -162,6 +195,10 @@ void FastForward::run_blocks(std::uint32_t n, const std::uint32_t* rows, cudaStr
 void FastForward::say(std::uint32_t n, const std::uint32_t* rows, const NearTies& near,
                       const Verdicts& verdicts, cudaStream_t stream) const {
   impl_->say(n, rows, near, verdicts, stream);
+}
+void FastForward::margins(std::uint32_t n, const std::uint32_t* rows, const std::uint32_t* target,
+                          float* margin, cudaStream_t stream) const {
+  impl_->margins(n, rows, target, margin, stream);
 }
 
 }  // namespace deeptail::cuda

@@ -1,5 +1,5 @@
 // The forward pass in fp16 for the zoo's sizes: tensor-core products with fp32 sums, everything from the
-// embedding to the token said without logits or residuals in device memory. For .cu files.
+// embedding to the token said or the margin without logits or residuals in device memory. For .cu files.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -40,6 +40,11 @@ class FastForward {
   void run_blocks(std::uint32_t n, const std::uint32_t* rows, cudaStream_t stream) const;
   void say(std::uint32_t n, const std::uint32_t* rows, const NearTies& near, const Verdicts& verdicts,
            cudaStream_t stream) const;
+
+  // rows: [n, length], target: [n] token ids -> margin: [n], the target's logit minus the largest other one.
+  // Any n, in pieces of max_inputs. Asynchronous; calls must not overlap.
+  void margins(std::uint32_t n, const std::uint32_t* rows, const std::uint32_t* target, float* margin,
+               cudaStream_t stream) const;
 
  private:
   struct Impl;

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "compute_cuda/attention.cuh"
-#include "compute_cuda/embedding.cuh"
+#include "compute_cuda/gather.cuh"
 #include "compute_cuda/pack.h"
 #include "compute_cuda/split_block.cuh"
 
@@ -49,25 +49,6 @@ struct RowSpace {
   SplitBuffer y, z, hidden;
 };
 
-// x[i] = the embedding of row rows[(i + 1) stride - 1]: all rows with stride 1, last positions with the
-// length.
-__global__ void gather_embedding(Embedding e, std::uint32_t n, int stride, int d, const std::uint32_t* rows,
-                                 float* x) {
-  const std::uint64_t total = static_cast<std::uint64_t>(n) * d;
-  for (std::uint64_t i = blockIdx.x * static_cast<std::uint64_t>(blockDim.x) + threadIdx.x; i < total;
-       i += static_cast<std::uint64_t>(gridDim.x) * blockDim.x) {
-    const std::uint64_t row = i / d;
-    x[i] = e.at(rows == nullptr ? static_cast<std::uint32_t>(row) : rows[(row + 1) * stride - 1],
-                static_cast<int>(i % d), d);
-  }
-}
-
-// to[i] = from[(i + 1) stride - 1].
-__global__ void gather_last(std::uint32_t n, int stride, int d, const float* from, float* to) {
-  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n * d) to[i] = from[(static_cast<std::size_t>(i / d) + 1) * stride * d - d + i % d];
-}
-
 template <int kHead>
 void launch_attention(const AttentionArgs& args, cudaStream_t stream) {
   const DeviceTraits& device = device_traits();
@@ -76,10 +57,10 @@ void launch_attention(const AttentionArgs& args, cudaStream_t stream) {
   check(cudaFuncSetAttribute(attention<kHead>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(warps * bytes)),
         "shared memory");
-  const auto blocks = (args.n * static_cast<unsigned>(args.n_heads) + warps - 1) / warps;
-  attention<kHead>
-      <<<std::min(blocks, 64u * static_cast<unsigned>(device.n_sm)), 32 * warps, warps * bytes, stream>>>(
-          args);
+  const auto blocks = (args.n.n * static_cast<unsigned>(args.n_heads) + warps - 1) / warps;
+  // Fewer where there may be nothing to do: they come and go.
+  const unsigned most = (args.n.on_device != nullptr ? 16u : 64u) * static_cast<unsigned>(device.n_sm);
+  attention<kHead><<<std::min(blocks, most), 32 * warps, warps * bytes, stream>>>(args);
   check(cudaGetLastError(), "starting attention");
 }
 
@@ -98,9 +79,16 @@ void require_forward_sizes(const DenseModel& m, std::size_t length) {
 struct ForwardEngine::Impl {
   // Inputs whose blocks are done at a time, and whose tails are.
   static constexpr std::uint32_t kPiece = 1024, kTail = 1 << 16;
+  // Positions of a piece whose count is on the device: larger, since kernels are started for every piece that
+  // there could be, and most find nothing to do.
+  static constexpr std::uint32_t kUnknownPositions = 1 << 18;
 
-  Impl(const DenseModel& m, const DenseInputs& inputs)
-      : length(static_cast<int>(inputs.length())),
+  Impl(const DenseModel& m, const DenseInputs& inputs, bool counts_on_device)
+      : unknown_piece(
+            counts_on_device
+                ? std::clamp(kUnknownPositions / static_cast<std::uint32_t>(inputs.length()), kPiece, kTail)
+                : kPiece),
+        length(static_cast<int>(inputs.length())),
         d(static_cast<int>(m.d_model)),
         d_attn(static_cast<int>(m.n_heads * m.d_head)),
         d_head(static_cast<int>(m.d_head)),
@@ -117,9 +105,10 @@ struct ForwardEngine::Impl {
         row_position(inputs.row_position),
         table(n_rows * 3 * static_cast<std::size_t>(d_attn)),
         unembedding(m.w_u.data(), m.b_u.data(), m.d_model, m.d_vocab, kTail),
-        body(m, m.n_layers > 1 ? kPiece * inputs.length() : 0),
-        qkv(m.n_layers > 1 ? kPiece * inputs.length() * 3 * static_cast<std::size_t>(d_attn) : 0),
-        tail(m, kTail) {
+        body(m, m.n_layers > 1 ? unknown_piece * inputs.length() : 0),
+        qkv(m.n_layers > 1 ? unknown_piece * inputs.length() * 3 * static_cast<std::size_t>(d_attn) : 0),
+        tail(m, kTail),
+        counts(1 + 2 * (kTail / kPiece)) {
     for (const DenseBlock& b : m.blocks) blocks.emplace_back(m, b);
     check(cudaFuncSetAttribute(split_block, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(sizeof(SplitBlockStream::Shared))),
@@ -135,9 +124,10 @@ struct ForwardEngine::Impl {
       const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(kTail, n_rows - first));
       Embedding e = embedding();
       e.row_token += first, e.row_position += first;
-      gather_embedding<<<4096, 256>>>(e, n, 1, d, nullptr, tail.x.data());
+      gather_embedding<<<4096, 256>>>(e, {n}, 1, d, nullptr, tail.x.data());
       layernorm_rows(tail.x.data(), n, d, ln1(blocks.front()), tail.y.view(), nullptr);
-      project(blocks.front(), tail, n, table.data() + first * 3 * static_cast<std::size_t>(d_attn), nullptr);
+      project(blocks.front(), tail, {n}, table.data() + first * 3 * static_cast<std::size_t>(d_attn),
+              nullptr);
     }
     check(cudaDeviceSynchronize(), "first layer");
   }
@@ -149,10 +139,14 @@ struct ForwardEngine::Impl {
     return {ln_final_w.data(), ln_final_b.data(), eps};
   }
 
-  void project(const BlockWeights& b, const RowSpace& space, std::uint32_t n, float* out,
+  // Rows of a times weights.
+  static Product product(const SplitBuffer& a, const RowCount& n, const PackedWeights& w,
+                         const DeviceArray<float>& bias) {
+    return {.a = a.view(), .n = n.n, .w = w.view(), .bias = bias.data(), .n_device = n.on_device};
+  }
+  void project(const BlockWeights& b, const RowSpace& space, const RowCount& n, float* out,
                cudaStream_t stream) const {
-    product_to_floats({.a = space.y.view(), .n = n, .w = b.w_qkv.view(), .bias = b.b_qkv.data()}, out,
-                      3 * d_attn, stream);
+    product_to_floats(product(space.y, n, b.w_qkv, b.b_qkv), out, 3 * d_attn, stream);
   }
 
   void attend(const AttentionArgs& args, cudaStream_t stream) const {
@@ -169,19 +163,18 @@ struct ForwardEngine::Impl {
   }
 
   // From z and the residual before a block to the residual after it, x, and that after the next norm, y.
-  void finish_block(std::size_t layer, const RowSpace& s, std::uint32_t n, cudaStream_t stream) const {
+  void finish_block(std::size_t layer, const RowSpace& s, const RowCount& n, cudaStream_t stream) const {
     const BlockWeights& b = blocks[layer];
     const LayerNorm next = norm_after(layer);
     if (b.rest.size() > 0) return finish_fused(b, next, s, n, stream);
-    product_added({.a = s.z.view(), .n = n, .w = b.w_o.view(), .bias = b.b_o.data()}, s.x.data(), d, stream);
-    layernorm_rows(s.x.data(), n, d, {b.ln2_w.data(), b.ln2_b.data(), eps}, s.y.view(), stream);
-    product_gelu({.a = s.y.view(), .n = n, .w = b.w_in.view(), .bias = b.b_in.data()}, s.hidden.view(),
-                 stream);
-    product_added({.a = s.hidden.view(), .n = n, .w = b.w_out.view(), .bias = b.b_out.data()}, s.x.data(), d,
-                  stream);
-    layernorm_rows(s.x.data(), n, d, next, s.y.view(), stream);
+    product_added(product(s.z, n, b.w_o, b.b_o), s.x.data(), d, stream);
+    layernorm_rows(s.x.data(), n.n, d, {b.ln2_w.data(), b.ln2_b.data(), eps}, s.y.view(), stream,
+                   n.on_device);
+    product_gelu(product(s.y, n, b.w_in, b.b_in), s.hidden.view(), stream);
+    product_added(product(s.hidden, n, b.w_out, b.b_out), s.x.data(), d, stream);
+    layernorm_rows(s.x.data(), n.n, d, next, s.y.view(), stream, n.on_device);
   }
-  void finish_fused(const BlockWeights& b, const LayerNorm& next, const RowSpace& s, std::uint32_t n,
+  void finish_fused(const BlockWeights& b, const LayerNorm& next, const RowSpace& s, const RowCount& n,
                     cudaStream_t stream) const {
     const SplitBlockArgs args{.n = n,
                               .d_mlp = d_mlp,
@@ -193,13 +186,13 @@ struct ForwardEngine::Impl {
                               .next_w = next.w,
                               .next_b = next.b,
                               .y = s.y.view()};
-    const auto tiles = (n + kTileRows - 1) / kTileRows;
+    const auto tiles = (n.n + kTileRows - 1) / kTileRows;
     split_block<<<std::min<std::uint32_t>(tiles, device_traits().n_sm), 32 * kSplitBlockWarps,
                   sizeof(SplitBlockStream::Shared), stream>>>(args);
     check(cudaGetLastError(), "starting a block");
   }
 
-  AttentionArgs attention_args(std::uint32_t n, const std::uint32_t* rows, bool first_layer) const {
+  AttentionArgs attention_args(const RowCount& n, const std::uint32_t* rows, bool first_layer) const {
     return {.n = n,
             .length = length,
             .n_heads = n_heads,
@@ -212,12 +205,11 @@ struct ForwardEngine::Impl {
   }
 
   // Attention of the last block at the last position, and the residual there, of inputs [0, n) of a piece
-  // into rows [first, first + n) of the tail.
-  void run_blocks(std::uint32_t n, const std::uint32_t* rows, std::uint32_t first,
+  // into rows [first, first + n) of the tail. n_body: their positions.
+  void run_blocks(const RowCount& n, const RowCount& n_body, const std::uint32_t* rows, std::uint32_t first,
                   cudaStream_t stream) const {
     const std::size_t n_layers = blocks.size();
     float* x_last = tail.x.data() + static_cast<std::size_t>(first) * d;
-    const auto n_body = static_cast<std::uint32_t>(n * length);
     if (n_layers == 1) gather_embedding<<<2048, 256, 0, stream>>>(embedding(), n, length, d, rows, x_last);
     if (n_layers > 1)
       gather_embedding<<<2048, 256, 0, stream>>>(embedding(), n_body, 1, d, rows, body.x.data());
@@ -234,22 +226,34 @@ struct ForwardEngine::Impl {
       args.first_z = first;
       attend(args, stream);
       if (layer > 0)
-        gather_last<<<(n * static_cast<unsigned>(d) + 255) / 256, 256, 0, stream>>>(n, length, d,
-                                                                                    body.x.data(), x_last);
+        gather_last<<<(n.n * static_cast<unsigned>(d) + 255) / 256, 256, 0, stream>>>(n, length, d,
+                                                                                      body.x.data(), x_last);
     }
   }
 
-  void margins(std::uint32_t n, const std::uint32_t* rows, const std::uint32_t* target, float* margin,
-               std::uint32_t* other, cudaStream_t stream) const {
+  // Inputs [first, first + n) of a call; pointers are to theirs.
+  void margins(std::uint32_t first, std::uint32_t n, const std::uint32_t* rows, const std::uint32_t* target,
+               float* margin, std::uint32_t* other, cudaStream_t stream,
+               const std::uint32_t* n_device) const {
     // With one layer nothing is kept per position: all at once.
-    const std::uint32_t piece = blocks.size() > 1 ? kPiece : n;
-    for (std::uint32_t done = 0; done < n; done += piece)
-      run_blocks(std::min(piece, n - done), rows + static_cast<std::size_t>(done) * length, done, stream);
-    finish_block(blocks.size() - 1, tail, n, stream);
-    unembedding.margins(tail.y.view(), n, target, margin, other, stream);
+    const std::uint32_t piece = blocks.size() == 1 ? n : n_device == nullptr ? kPiece : unknown_piece;
+    if (n_device != nullptr)
+      count_pieces<<<1, 64, 0, stream>>>(n_device, first, n, piece, length, counts.data());
+    const auto count = [&](std::uint32_t most, std::size_t i) {
+      return RowCount{most, n_device == nullptr ? nullptr : counts.data() + i};
+    };
+    std::size_t at = 1;
+    for (std::uint32_t done = 0; done < n; done += piece, at += 2) {
+      const std::uint32_t now = std::min(piece, n - done);
+      run_blocks(count(now, at), count(now * static_cast<std::uint32_t>(length), at + 1),
+                 rows + static_cast<std::size_t>(done) * length, done, stream);
+    }
+    finish_block(blocks.size() - 1, tail, count(n, 0), stream);
+    unembedding.margins(tail.y.view(), n, target, margin, other, stream, count(n, 0).on_device);
     check(cudaGetLastError(), "starting the kernels");
   }
 
+  std::uint32_t unknown_piece;  // inputs; kPiece where counts are never on the device
   int length, d, d_attn, d_head, n_heads, d_mlp;
   float eps, query_scale;
   std::size_t n_rows;
@@ -258,23 +262,26 @@ struct ForwardEngine::Impl {
   DeviceArray<std::uint32_t> row_token, row_position;
   DeviceArray<float> table;  // [rows, 3 d_attn]
   Unembedding unembedding;
-  RowSpace body;           // of every position of a piece; empty with one layer
-  DeviceArray<float> qkv;  // likewise
-  RowSpace tail;           // of last positions
+  RowSpace body;                      // of every position of a piece; empty with one layer
+  DeviceArray<float> qkv;             // likewise
+  RowSpace tail;                      // of last positions
+  DeviceArray<std::uint32_t> counts;  // as count_pieces has them
 };
 
-ForwardEngine::ForwardEngine(const DenseModel& model, const DenseInputs& inputs) {
+ForwardEngine::ForwardEngine(const DenseModel& model, const DenseInputs& inputs, bool counts_on_device) {
   require_forward_sizes(model, inputs.length());
-  impl_ = std::make_unique<Impl>(model, inputs);
+  impl_ = std::make_unique<Impl>(model, inputs, counts_on_device);
 }
 ForwardEngine::~ForwardEngine() = default;
 ForwardEngine::ForwardEngine(ForwardEngine&&) noexcept = default;
 
 void ForwardEngine::margins(std::uint32_t n, const std::uint32_t* rows, const std::uint32_t* target,
-                            float* margin, std::uint32_t* other, cudaStream_t stream) const {
+                            float* margin, std::uint32_t* other, cudaStream_t stream,
+                            const std::uint32_t* n_device) const {
   for (std::uint32_t done = 0; done < n; done += Impl::kTail)
-    impl_->margins(std::min(Impl::kTail, n - done), rows + static_cast<std::size_t>(done) * impl_->length,
-                   target + done, margin + done, other + done, stream);
+    impl_->margins(done, std::min(Impl::kTail, n - done),
+                   rows + static_cast<std::size_t>(done) * impl_->length, target + done, margin + done,
+                   other + done, stream, n_device);
 }
 
 }  // namespace deeptail::cuda

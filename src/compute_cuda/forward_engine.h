@@ -13,14 +13,16 @@ void require_forward_sizes(const DenseModel& model, std::size_t length);
 
 class ForwardEngine {
  public:
-  ForwardEngine(const DenseModel& model, const DenseInputs& inputs);
+  // counts_on_device: margins() will be given such; takes more memory.
+  ForwardEngine(const DenseModel& model, const DenseInputs& inputs, bool counts_on_device = false);
   ~ForwardEngine();
   ForwardEngine(ForwardEngine&&) noexcept;
 
   // rows: [n, length], rows of DenseInputs; target: [n] token ids, or kNoTarget -> margin and other as
-  // Unembedding has them: [n]. Any n. On the device, asynchronous; calls must not overlap.
+  // Unembedding has them: [n]. Any n. Where n_device is not null, of the first *n_device, at most n. On the
+  // device, asynchronous; calls must not overlap.
   void margins(std::uint32_t n, const std::uint32_t* rows, const std::uint32_t* target, float* margin,
-               std::uint32_t* other, cudaStream_t stream) const;
+               std::uint32_t* other, cudaStream_t stream, const std::uint32_t* n_device = nullptr) const;
 
  private:
   struct Impl;

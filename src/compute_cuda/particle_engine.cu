@@ -1,13 +1,13 @@
-// The order of work: copy a batch in, then step by step propose, margins of all proposals, accept; copy it
-// out. The host waits once per batch.
+// The order of work: copy a batch in, then step by step propose, margins of all proposals (screen.cuh),
+// accept; copy it out. The host waits once per batch.
 #include "compute_cuda/particle_engine.h"
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 #include "compute_cuda/device.cuh"
-#include "compute_cuda/forward_engine.h"
-#include "compute_cuda/moves.cuh"
+#include "compute_cuda/screen.cuh"
 
 namespace deeptail::cuda {
 
@@ -107,7 +107,8 @@ struct ParticleEngine::Impl {
         last_unit(inputs.last_unit),
         proposed(options.max_particles * length),
         note(options.max_particles),
-        forward(model, inputs) {
+        forward(model, inputs, FastForward::fits(model, length)) {
+    if (FastForward::fits(model, length)) screen.emplace(model, inputs, options.max_particles);
     for (std::size_t i = 0; i < options.lanes; ++i)
       lanes.push_back(std::make_unique<LaneMemory>(options.max_particles, options.max_groups, length));
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
@@ -183,9 +184,7 @@ struct ParticleEngine::Impl {
       if (warps == 0) break;
       move_step<<<(warps + kMoveThreads / 32 - 1) / (kMoveThreads / 32), kMoveThreads, 0, stream>>>(
           args, moved, moving, step);
-      if (moving > 0)
-        forward.margins(moving, proposed.data(), lane.device_target.data(), lane.device_margin.data(),
-                        lane.device_other.data(), stream);
+      if (moving > 0) start_margins(lane, args, moving);
       moved = moving;
     }
     check(cudaGetLastError(), "starting the kernels");
@@ -194,16 +193,30 @@ struct ParticleEngine::Impl {
     check(cudaEventRecord(lane.done, stream), "event");
   }
 
-  void start_scores(LaneMemory& lane, std::uint32_t n) const {
+  // Of the proposals of the first n particles.
+  void start_margins(LaneMemory& lane, const MoveArgs& args, std::uint32_t n) const {
+    if (screen)
+      return screen->margins(args, n, lane.device_target.data(), lane.device_margin.data(), forward, stream);
+    forward.margins(n, proposed.data(), lane.device_target.data(), lane.device_margin.data(),
+                    lane.device_other.data(), stream);
+  }
+
+  void start_scores(LaneMemory& lane, std::uint32_t n, bool fast) const {
     copy_in(lane.device_rows, lane.rows, n * length, stream);
     copy_in(lane.device_target, lane.target, n, stream);
-    forward.margins(n, lane.device_rows.data(), lane.device_target.data(), lane.device_margin.data(),
-                    lane.device_other.data(), stream);
+    if (fast)
+      screen->fast().margins(n, lane.device_rows.data(), lane.device_target.data(), lane.device_margin.data(),
+                             stream);
+    else
+      forward.margins(n, lane.device_rows.data(), lane.device_target.data(), lane.device_margin.data(),
+                      lane.device_other.data(), stream);
     check(cudaGetLastError(), "starting the kernels");
     copy_out(lane.margin, lane.device_margin, n, stream);
-    copy_out(lane.other, lane.device_other, n, stream);
+    if (!fast) copy_out(lane.other, lane.device_other, n, stream);
     check(cudaEventRecord(lane.done, stream), "event");
   }
+
+  void score(LaneMemory& lane, std::span<const ParticleGroup> groups, bool fast);
 
   ParticleEngineOptions options;
   std::size_t length;
@@ -212,6 +225,7 @@ struct ParticleEngine::Impl {
   DeviceArray<std::uint64_t> last_unit;
   DeviceArray<std::uint32_t> proposed, note;
   ForwardEngine forward;
+  std::optional<Screen> screen;  // where the model has the sizes for it
   std::vector<std::unique_ptr<LaneMemory>> lanes;
   std::mutex starting;  // one lane's kernels follow another's: they share what is above
   cudaStream_t stream = nullptr;
@@ -225,15 +239,21 @@ ParticleEngine::~ParticleEngine() = default;
 const ParticleEngine::Lane& ParticleEngine::lane(std::size_t i) const { return impl_->lanes[i]->view; }
 const ParticleEngineOptions& ParticleEngine::options() const { return impl_->options; }
 
-void ParticleEngine::score(std::size_t lane_number, std::span<const ParticleGroup> groups) {
-  LaneMemory& lane = *impl_->lanes[lane_number];
-  const std::uint32_t n = impl_->lay_out(lane, groups);
+void ParticleEngine::Impl::score(LaneMemory& lane, std::span<const ParticleGroup> groups, bool fast) {
+  const std::uint32_t n = lay_out(lane, groups);
   if (n == 0) return;
   {
-    const std::lock_guard lock(impl_->starting);
-    impl_->start_scores(lane, n);
+    const std::lock_guard lock(starting);
+    start_scores(lane, n, fast);
   }
   check(cudaEventSynchronize(lane.done), "scoring");
+}
+void ParticleEngine::score(std::size_t lane, std::span<const ParticleGroup> groups) {
+  impl_->score(*impl_->lanes[lane], groups, false);
+}
+bool ParticleEngine::score_fast(std::size_t lane, std::span<const ParticleGroup> groups) {
+  if (impl_->screen) impl_->score(*impl_->lanes[lane], groups, true);
+  return impl_->screen.has_value();
 }
 
 void ParticleEngine::move(std::size_t lane_number, std::span<const MovingGroup> groups) {

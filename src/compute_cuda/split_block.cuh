@@ -8,7 +8,7 @@
 namespace deeptail::cuda {
 
 struct SplitBlockArgs {
-  std::uint32_t n;
+  RowCount n;
   int d_mlp;
   float eps;
   SplitRows z;          // [n, 128]
@@ -32,8 +32,8 @@ __device__ inline void pack_split(float v0, float v1, std::uint32_t& high, std::
 
 class SplitBlock {
  public:
-  __device__ SplitBlock(const SplitBlockArgs& args, SplitBlockStream::Shared& shared)
-      : args_(args), stream_(args.chunks, args.n_chunks, shared) {}
+  __device__ SplitBlock(const SplitBlockArgs& args, std::uint32_t n, SplitBlockStream::Shared& shared)
+      : args_(args), n_(n), stream_(args.chunks, args.n_chunks, shared) {}
 
   // Row tile `tile`.
   __device__ void run(std::uint32_t tile) {
@@ -50,7 +50,7 @@ class SplitBlock {
     return tile_ * kTileRows + 16 * (threadIdx.x / 32) + 8 * half + lane_ / 4;
   }
   __device__ float* residual(int half) const {
-    return args_.x + static_cast<std::size_t>(min(row(half), args_.n - 1)) * kWidth + 2 * (lane_ % 4);
+    return args_.x + static_cast<std::size_t>(min(row(half), n_ - 1)) * kWidth + 2 * (lane_ % 4);
   }
 
   __device__ void load(Residual& x) const {
@@ -112,18 +112,19 @@ class SplitBlock {
   __device__ void store(const Residual& x) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      if (row(half) >= args_.n) continue;
+      if (row(half) >= n_) continue;
       float* to = residual(half);
 #pragma unroll
       for (int n = 0; n < kTilesN; ++n)
         *reinterpret_cast<float2*>(to + 8 * n) = {x[n][2 * half], x[n][2 * half + 1]};
     }
     normalise(x, args_.next_w, args_.next_b, args_.eps, lane_ % 4, [&](int n, int half, float v0, float v1) {
-      if (row(half) < args_.n) store_split2(args_.y, row(half), 8 * n + 2 * (lane_ % 4), v0, v1);
+      if (row(half) < n_) store_split2(args_.y, row(half), 8 * n + 2 * (lane_ % 4), v0, v1);
     });
   }
 
   const SplitBlockArgs& args_;
+  std::uint32_t n_;
   SplitBlockStream stream_;
   std::uint32_t tile_ = 0;
   int lane_ = threadIdx.x % 32;
@@ -132,8 +133,9 @@ class SplitBlock {
 __global__ void __launch_bounds__(32 * kSplitBlockWarps, 1)
     split_block(const __grid_constant__ SplitBlockArgs args) {
   extern __shared__ __align__(128) unsigned char memory[];
-  SplitBlock worker(args, *reinterpret_cast<SplitBlockStream::Shared*>(memory));
-  const std::uint32_t tiles = (args.n + kTileRows - 1) / kTileRows;
+  const std::uint32_t n = args.n.get(), tiles = (n + kTileRows - 1) / kTileRows;
+  if (blockIdx.x >= tiles) return;
+  SplitBlock worker(args, n, *reinterpret_cast<SplitBlockStream::Shared*>(memory));
   for (std::uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) worker.run(tile);
 }
 

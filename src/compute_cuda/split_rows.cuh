@@ -20,6 +20,13 @@ struct SplitRows {
   int width = 0;
 };
 
+// How many there are: n, or where on_device is not null, what it holds, at most n.
+struct RowCount {
+  std::uint32_t n;
+  const std::uint32_t* on_device = nullptr;
+  __device__ std::uint32_t get() const { return on_device != nullptr ? min(*on_device, n) : n; }
+};
+
 // Where element (row, k) is in each of the two arrays.
 __host__ __device__ inline std::size_t split_index(int width, std::uint32_t row, int k) {
   return (static_cast<std::size_t>(row / kTileRows) * (width / 8) + k / 8) * (8 * kTileRows) +

@@ -1,6 +1,6 @@
-// From the last block's attention to the token said, in two kernels: W_O, MLP and ln_final; unembedding and
-// argmax. Logits exist in registers only. Two kernels because the second needs half the registers, and twice
-// the warps hide what the argmax costs.
+// From the last block's attention to the token said or the margin, in two kernels: W_O, MLP and ln_final;
+// unembedding and argmax. Logits exist in registers only. Two kernels because the second needs half the
+// registers, and twice the warps hide what the argmax costs.
 #pragma once
 
 #include "compute_cuda/embedding.cuh"
@@ -23,13 +23,14 @@ struct LastMlpArgs {
   __half* out;  // [n, 128]: as W_U takes it
 };
 
+// Wanted: what becomes of a row's logits (CountSaid, StoreMargin).
+template <class Wanted>
 struct UnembedArgs {
   std::uint32_t n;
   const __half* y;  // [n, 128]
   const uint4* chunks;
   int n_chunks;
-  NearTies near;
-  Verdicts verdicts;
+  Wanted wanted;
 };
 
 // The two largest logits of a row so far, in ascending order of ids: of equal ones the first stays.
@@ -150,9 +151,62 @@ __global__ void __launch_bounds__(32 * kMlpWarps, 1) last_mlp(const __grid_const
     worker.run(first);
 }
 
+// settle() of what is wanted is called by all lanes of a warp together, with the row's number (n or more: no
+// such row) and its two largest logits; the four lanes that share a row have the same.
+struct CountSaid {
+  NearTies near;
+  Verdicts verdicts;
+
+  __device__ void settle(const TopTwo& top, const __half*, std::uint32_t i, std::uint32_t n, int lane) const {
+    if (lane % 4 != 0 || i >= n) return;
+    const float gap = top.best - top.second;
+    if (verdicts.said != nullptr) verdicts.said[i] = top.id;
+    if (verdicts.gap != nullptr) verdicts.gap[i] = gap;
+    if (gap > near.bound)
+      atomicAdd(verdicts.counts + top.id, 1ULL);
+    else
+      near.listed[atomicAdd(near.n_listed, 1U)] = near.first + i;
+  }
+};
+
+// The target's logit minus the largest other one.
+struct StoreMargin {
+  const std::uint32_t* target;  // [n]
+  const __half* w_u;            // [d_vocab, 128]: W_U transposed
+  const float* b_u;             // [d_vocab]
+  float* margin;                // [n]
+
+  // The target's logit by a product of its own: a quarter of it in each of the four lanes.
+  __device__ void settle(const TopTwo& top, const __half* y, std::uint32_t i, std::uint32_t n,
+                         int lane) const {
+    const std::uint32_t at = min(i, n - 1), id = target[at];
+    const auto* row = reinterpret_cast<const uint4*>(y + static_cast<std::size_t>(at) * kWidth);
+    const auto* column = reinterpret_cast<const uint4*>(w_u + static_cast<std::size_t>(id) * kWidth);
+    float sum = 0.0f;
+#pragma unroll
+    for (int k = 0; k < kWidth / 32; ++k) sum += dot8(row[4 * k + lane % 4], column[4 * k + lane % 4]);
+    const float own = row_sum(sum) + b_u[id];
+    if (lane % 4 != 0 || i >= n) return;
+    margin[i] = own - (top.id == static_cast<int>(id) ? top.second : top.best);
+  }
+
+  __device__ static float dot8(uint4 a, uint4 b) {
+    const auto* x = reinterpret_cast<const __half2*>(&a);
+    const auto* y = reinterpret_cast<const __half2*>(&b);
+    float sum = 0.0f;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const float2 u = __half22float2(x[k]), v = __half22float2(y[k]);
+      sum = fmaf(u.x, v.x, fmaf(u.y, v.y, sum));
+    }
+    return sum;
+  }
+};
+
+template <class Wanted>
 class Unembed {
  public:
-  __device__ Unembed(const UnembedArgs& args, UnembedStream::Shared& shared)
+  __device__ Unembed(const UnembedArgs<Wanted>& args, UnembedStream::Shared& shared)
       : args_(args), stream_(args.chunks, args.n_chunks, shared) {}
 
   __device__ void run(std::uint32_t first) {
@@ -185,24 +239,19 @@ class Unembed {
     for (int step = 1; step < 4; step *= 2)
       top.merge(__shfl_xor_sync(0xffffffffu, top.best, step), __shfl_xor_sync(0xffffffffu, top.second, step),
                 __shfl_xor_sync(0xffffffffu, top.id, step));
-    if (lane_ % 4 != 0 || i >= args_.n) return;
-    const float gap = top.best - top.second;
-    if (args_.verdicts.said != nullptr) args_.verdicts.said[i] = top.id;
-    if (args_.verdicts.gap != nullptr) args_.verdicts.gap[i] = gap;
-    if (gap > args_.near.bound)
-      atomicAdd(args_.verdicts.counts + top.id, 1ULL);
-    else
-      args_.near.listed[atomicAdd(args_.near.n_listed, 1U)] = args_.near.first + i;
+    args_.wanted.settle(top, args_.y, i, args_.n, lane_);
   }
 
-  const UnembedArgs& args_;
+  const UnembedArgs<Wanted>& args_;
   UnembedStream stream_;
   int lane_ = threadIdx.x % 32;
 };
 
-__global__ void __launch_bounds__(32 * kUnembedWarps, 2) unembed(const __grid_constant__ UnembedArgs args) {
+template <class Wanted>
+__global__ void __launch_bounds__(32 * kUnembedWarps, 2)
+    unembed(const __grid_constant__ UnembedArgs<Wanted> args) {
   extern __shared__ __align__(128) unsigned char memory[];
-  Unembed worker(args, *reinterpret_cast<UnembedStream::Shared*>(memory));
+  Unembed<Wanted> worker(args, *reinterpret_cast<UnembedStream::Shared*>(memory));
   for (std::uint32_t first = blockIdx.x * kUnembedRows; first < args.n; first += gridDim.x * kUnembedRows)
     worker.run(first);
 }

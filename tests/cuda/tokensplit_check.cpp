@@ -4,10 +4,13 @@
 //                         [--budget B] [--seed S] [--at-once N]
 //   margins    of N inputs for 8 targets: largest difference from the CPU; the same in any batch
 //   particles  one population moved on both with the same random numbers: share that is identical
+//   screen     populations that climb to margin 0 (screen_check.h): largest error of the fp16 margins of
+//              proposals, share left open, decisions that exact margins do not explain
 //   targets    N at once at default settings: targets per second; --cpu: so many of them here on 2 threads
 //   accuracy   N targets of the band, spread over log q, against truth/: error, coverage
 // 0 leaves a part out. Fails when margins differ by 1e-3 or between batches, when less than 99% of the
-// particles are identical, or when something throws.
+// particles are identical, when an fp16 margin is off by half of what the screen allows for or a decision is
+// another, or when something throws.
 #include <fmt/ranges.h>
 
 #include <cmath>
@@ -17,6 +20,7 @@
 #include "compute_cuda/truth_engine.h"
 #include "estimators/tokensplit/on_cuda.h"
 #include "estimators/tokensplit/particles.h"
+#include "screen_check.h"
 
 namespace {
 
@@ -219,6 +223,8 @@ int check_pair(const Settings& s, const std::string& model, const std::string& d
     failures += check_margins(s, subject, pool);
     std::fflush(stdout);
     failures += check_particles(s, subject, pool);
+    std::fflush(stdout);
+    failures += check_screen(s, subject, pool);
     std::fflush(stdout);
     failures += measure_targets(s, subject, pool);
     std::fflush(stdout);
