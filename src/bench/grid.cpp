@@ -237,7 +237,7 @@ std::vector<std::size_t> items_of_shard(const Grid& grid, std::size_t i, std::si
   for (const std::string& name : only) {
     bool known = false;
     for (std::size_t v = 0; v < variants.size(); ++v)
-      if (variants[v].label == name || variants[v].method.name == name) wanted[v] = known = true;
+      if (variants[v].is_called(name)) wanted[v] = known = true;
     if (!known)
       throw InputError("--only {}: the suite {} has no such method", printable(name), grid.suite.name);
   }
