@@ -36,9 +36,10 @@ std::uint64_t count_batches(cuda::TruthEngine& engine, std::uint64_t first, std:
   return done;
 }
 
-// No fp16 decision seen to differ from fp32 had a gap beyond 4.5 times the rounding error.
+// fp16 was seen to decide otherwise than fp32 up to a gap of 7.8 times its rounding error, in 2^17 inputs of
+// each of 16 pairs.
 constexpr std::size_t kRoundingInputs = 1 << 14;
-constexpr double kRoundings = 7.0;
+constexpr double kRoundings = 10.0;
 
 }  // namespace
 

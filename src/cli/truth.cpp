@@ -157,7 +157,7 @@ void add_truth(CLI::App& app) {
   truth->add_option("--device", o->device, "cpu, or cuda where it is built in")->capture_default_str();
   truth->add_option("--near-tie", o->near_tie,
                     "cuda: inputs whose two best logits are this close in fp16 are decided in fp32; 0: none; "
-                    "without it, seven times fp16's rounding error");
+                    "without it, ten times fp16's rounding error");
   truth->add_flag("--quiet", o->quiet, "No progress");
   truth->require_subcommand(0, 1);
   add_file_commands(*truth);
