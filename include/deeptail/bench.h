@@ -153,5 +153,9 @@ struct Run {
 // writing to it. Throws InputError, with file and line, for a damaged file and for two estimates of one item
 // that differ.
 Run read_run(const std::string& folder);
+void sort_items(std::vector<RunItem>& items);
+// Runs of different models, distributions, targets or methods as one. Throws InputError where they disagree
+// on a file of the same name, or both have an item.
+Run join_runs(std::vector<Run> runs);
 
 }  // namespace deeptail

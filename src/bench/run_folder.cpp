@@ -33,6 +33,11 @@ void check_same_run(const RunHeader& found, const RunHeader& wanted, std::string
   same("number of items", std::to_string(found.items), std::to_string(wanted.items));
 }
 
+void sort_items(std::vector<RunItem>& items) {
+  const auto key = [](const RunItem& i) { return std::tie(i.model, i.dist, i.target, i.variant, i.replica); };
+  std::sort(items.begin(), items.end(), [&](const RunItem& a, const RunItem& b) { return key(a) < key(b); });
+}
+
 Run read_run(const std::string& folder) {
   Run run{.header = parse_run_header(read_from(folder + "/run.json", 0), folder + "/run.json")};
   struct Place {
@@ -55,9 +60,7 @@ Run read_run(const std::string& folder) {
             known->second.where, where, entry.id);
     }
   }
-  const auto key = [](const RunItem& i) { return std::tie(i.model, i.dist, i.target, i.variant, i.replica); };
-  std::sort(run.items.begin(), run.items.end(),
-            [&](const RunItem& a, const RunItem& b) { return key(a) < key(b); });
+  sort_items(run.items);
   return run;
 }
 

@@ -1,4 +1,4 @@
-// deeptail report: a run folder as one HTML page and tables.
+// deeptail report: run folders as one HTML page and tables.
 #include "deeptail/report.h"
 
 #include <filesystem>
@@ -13,7 +13,8 @@ namespace deeptail::cli {
 namespace {
 
 struct ReportOptions {
-  std::string run, out = "report.html", tables;
+  std::vector<std::string> runs;
+  std::string out = "report.html", tables;
   bool quiet = false;
 };
 
@@ -53,7 +54,9 @@ void write_tables(const std::string& folder, const Report& report) {
 }
 
 void run_report(const ReportOptions& options) {
-  const Run run = read_run(options.run);
+  std::vector<Run> runs;
+  for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
+  const Run run = join_runs(std::move(runs));
   ThreadPool pool;
   const Report report = make_report(run, pool);
   const ReportExtras extras = whitening_of(run.header, report, pool);
@@ -73,7 +76,10 @@ void run_report(const ReportOptions& options) {
 void add_report(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand("report", "Write a run as one HTML page, and its tables");
-  command->add_option("run", options->run, "Run folder, as written by deeptail bench run")->required();
+  command
+      ->add_option("run", options->runs,
+                   "Run folder, as written by deeptail bench run; several are shown as one run")
+      ->required();
   command->add_option("--out", options->out, "HTML file to write")->capture_default_str();
   command->add_option("--tables", options->tables, "Folder to write tables to: CSV, Markdown, LaTeX");
   command->add_flag("--quiet", options->quiet, "Print nothing");
