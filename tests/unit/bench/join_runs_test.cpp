@@ -40,9 +40,9 @@ void expect_not_joined(const Action& action, const std::string& part) {
 }
 
 TEST(JoinRuns, UnionOfItemsAndFiles) {
-  Run other = run_to_join("dt-1l", {5, 4});
+  deeptail::Run other = run_to_join("dt-1l", {5, 4});
   other.header.device = "cuda";
-  const Run run = join_runs({run_to_join("dt-2l", {7}), other});
+  const deeptail::Run run = join_runs({run_to_join("dt-2l", {7}), other});
   ASSERT_EQ(run.items.size(), 3u);
   EXPECT_EQ(run.items[0].id, "dt-1l-4");
   EXPECT_EQ(run.items[2].id, "dt-2l-7");
@@ -57,13 +57,13 @@ TEST(JoinRuns, UnionOfItemsAndFiles) {
 }
 
 TEST(JoinRuns, OneRunStaysAsItIs) {
-  const Run run = join_runs({run_to_join("dt-1l", {3})});
+  const deeptail::Run run = join_runs({run_to_join("dt-1l", {3})});
   EXPECT_EQ(run.items.size(), 1u);
   EXPECT_EQ(run.header.suite_name, "zoo-dt-1l");
 }
 
 TEST(JoinRuns, RefusesWhatDoesNotFit) {
-  Run other = run_to_join("dt-2l", {7});
+  deeptail::Run other = run_to_join("dt-2l", {7});
   other.header.distributions[0].sha256 = std::string(64, 'e');
   expect_not_joined(
       [&] {
