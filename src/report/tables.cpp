@@ -52,7 +52,7 @@ struct LossRow {
   bool is_average = false;
 };
 struct LossTable {
-  std::string title;
+  std::string title, row_kind = "Dist.";
   std::vector<std::string> columns;
   std::vector<LossRow> rows;
 };
@@ -115,7 +115,7 @@ std::vector<std::string> cells_of(const LossRow& row, TableForm form) {
 }
 
 std::string markdown(const LossTable& table) {
-  std::string out = fmt::format("### {}\n\n| Dist. |", table.title), rule = "|---|";
+  std::string out = fmt::format("### {}\n\n| {} |", table.title, table.row_kind), rule = "|---|";
   for (const std::string& column : table.columns) {
     out += fmt::format(" {} |", escaped(column, TableForm::markdown));
     rule += "---:|";
@@ -203,10 +203,26 @@ std::string caption(const Report& r, std::size_t k, TableForm form) {
                      profiles()[k].name, s.alpha, s.gamma, s.epsilon);
 }
 
+// The averages alone: a block per model, a row per profile.
+std::string summary(const Report& r) {
+  std::string out = "SPB loss, mean over the distributions. Lower is better.\n\n";
+  for (std::size_t m = 0; m < r.models.size(); ++m) {
+    LossTable table{.title = r.models[m], .row_kind = "Profile", .columns = {}, .rows = {}};
+    for (std::size_t k = 0; k < kReportProfiles; ++k) {
+      LossTable whole = model_table(r, m, k);
+      table.columns = std::move(whole.columns);
+      table.rows.push_back(std::move(whole.rows.back()));
+      table.rows.back().label = profiles()[k].name;
+    }
+    out += markdown(table);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<TableFile> report_tables(const Report& r) {
-  std::vector<TableFile> out{{"scores.csv", scores_csv(r)}};
+  std::vector<TableFile> out{{"scores.csv", scores_csv(r)}, {"summary.md", summary(r)}};
   for (std::size_t k = 0; k < kReportProfiles; ++k) {
     std::vector<LossTable> tables;
     for (std::size_t m = 0; m < r.models.size(); ++m) tables.push_back(model_table(r, m, k));

@@ -77,11 +77,14 @@ TEST(Page, TemplateMustHoldTheMarkerOnce) {
 TEST(Tables, BestIsBoldAndNamesAreEscaped) {
   ThreadPool pool(1);
   const std::vector<TableFile> files = report_tables(make_report(two_methods(), pool));
-  EXPECT_EQ(files.size(), 13u);
+  EXPECT_EQ(files.size(), 14u);
   const std::string md = table(files, "loss-benchmarking.md"), tex = table(files, "loss-benchmarking.tex");
   EXPECT_NE(md.find("| Dist. | qld | mc/2^4_b | noise of the truth |"), std::string::npos) << md;
   EXPECT_NE(md.find("| d | **0."), std::string::npos) << md;
   EXPECT_NE(md.find("| Avg. | **0."), std::string::npos) << md;
+  EXPECT_NE(table(files, "summary.md").find("| Profile | qld | mc/2^4_b | noise of the truth |"),
+            std::string::npos);
+  EXPECT_NE(table(files, "summary.md").find("| benchmarking | **0."), std::string::npos);
   EXPECT_NE(tex.find("mc/2\\textasciicircum{}4\\_b"), std::string::npos) << tex;
   EXPECT_NE(tex.find("\\textbf{0."), std::string::npos) << tex;
   EXPECT_NE(tex.find("\\toprule"), std::string::npos);
