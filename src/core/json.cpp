@@ -71,12 +71,7 @@ class Builder : public JsonWalk {
 
 }  // namespace
 
-// The library's text parser by its inner name: Json::sax_parse would also compile readers of CBOR,
-// MessagePack and the like.
-void walk_json(std::string_view text, JsonWalk& walk) {
-  auto input = nlohmann::detail::input_adapter(text.begin(), text.end());
-  nlohmann::detail::parser<Json, decltype(input)>(std::move(input)).sax_parse(&walk);
-}
+void walk_json(std::string_view text, JsonWalk& walk) { Json::sax_parse(text.begin(), text.end(), &walk); }
 
 Json parse_json(std::string_view text, std::string_view where) {
   Builder builder(where, text.size());
