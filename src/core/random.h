@@ -8,8 +8,6 @@
 // So one evaluation serves two neighbouring slots.
 #pragma once
 
-#include <Random123/philox.h>
-
 #include <array>
 #include <cstdint>
 
@@ -40,16 +38,12 @@ struct RngKey {
   Stream stream;
 };
 
+// Philox4x32-10 itself.
+std::array<std::uint32_t, 4> philox(const std::array<std::uint32_t, 4>& counter,
+                                    const std::array<std::uint32_t, 2>& key);
+
 // Slots 2 * block and 2 * block + 1.
-inline std::array<std::uint64_t, 2> uniform64_pair(RngKey key, std::uint64_t index, std::uint32_t block) {
-  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
-  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
-  const r123::Philox4x32::ctr_type counter = {
-      {low(index), high(index), block, static_cast<std::uint32_t>(key.stream)}};
-  const r123::Philox4x32::key_type words = {{low(key.seed), high(key.seed)}};
-  const r123::Philox4x32::ctr_type w = r123::Philox4x32()(counter, words);
-  return {w[0] | std::uint64_t{w[1]} << 32, w[2] | std::uint64_t{w[3]} << 32};
-}
+std::array<std::uint64_t, 2> uniform64_pair(RngKey key, std::uint64_t index, std::uint32_t block);
 
 // Uniform on all 64-bit integers.
 inline std::uint64_t uniform64(RngKey key, std::uint64_t index, std::uint32_t slot) {

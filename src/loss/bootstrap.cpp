@@ -1,8 +1,7 @@
-#include <Random123/philox.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "core/random.h"
 #include "deeptail/loss.h"
 #include "loss/mean.h"
 
@@ -14,7 +13,7 @@ namespace {
 class ResampledTargets {
  public:
   ResampledTargets(std::uint64_t seed, std::uint64_t resample, std::uint64_t n)
-      : key_{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}},
+      : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
         resample_(resample),
         n_(n) {}
 
@@ -22,16 +21,15 @@ class ResampledTargets {
   // noise.
   std::size_t operator()(std::size_t draw) {
     if (draw % 4 == 0)
-      block_ =
-          r123::Philox4x32()({{static_cast<std::uint32_t>(draw / 4), static_cast<std::uint32_t>(resample_),
-                               static_cast<std::uint32_t>(resample_ >> 32), 0}},
-                             key_);
+      block_ = philox({static_cast<std::uint32_t>(draw / 4), static_cast<std::uint32_t>(resample_),
+                       static_cast<std::uint32_t>(resample_ >> 32), 0},
+                      key_);
     return (block_[draw % 4] * n_) >> 32;
   }
 
  private:
-  r123::Philox4x32::key_type key_;
-  r123::Philox4x32::ctr_type block_{};
+  std::array<std::uint32_t, 2> key_;
+  std::array<std::uint32_t, 4> block_{};
   std::uint64_t resample_, n_;
 };
 

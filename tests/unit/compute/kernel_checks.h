@@ -22,6 +22,7 @@ inline AlignedVector<float> random_values(std::size_t n, unsigned seed, float sc
 inline bool has_fma() { return std::string_view(simd_name()).starts_with("AVX"); }
 
 inline void expect_same(float found, float expected) {
+  if (found == expected) return;  // before the question what the CPU can do, which takes long
   if (has_fma())
     EXPECT_EQ(found, expected);
   else

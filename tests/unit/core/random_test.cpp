@@ -9,15 +9,12 @@ namespace {
 
 // The philox4x32-10 lines of Random123's known answers: counter, key, output.
 TEST(Random, KnownAnswersOfPhilox) {
-  using Philox = r123::Philox4x32;
-  const auto philox = [](Philox::ctr_type counter, Philox::key_type key) { return Philox()(counter, key); };
-  EXPECT_EQ(philox({{0, 0, 0, 0}}, {{0, 0}}),
-            (Philox::ctr_type{{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}));
+  using Words = std::array<std::uint32_t, 4>;
+  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   const std::uint32_t f = 0xffffffff;
-  EXPECT_EQ(philox({{f, f, f, f}}, {{f, f}}),
-            (Philox::ctr_type{{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}}));
-  EXPECT_EQ(philox({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, {{0xa4093822, 0x299f31d0}}),
-            (Philox::ctr_type{{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}));
+  EXPECT_EQ(philox({f, f, f, f}, {f, f}), (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+            (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
 // The last known answer again, through the layout that every backend must repeat.
