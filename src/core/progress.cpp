@@ -33,7 +33,10 @@ std::string progress_text(const ProgressState& p) {
   std::string text = fmt::format("{}  {:.0f}%  {} of {} {}", p.label, 100.0 * fraction,
                                  short_count(static_cast<double>(p.done)),
                                  short_count(static_cast<double>(p.total)), p.unit);
-  if (rate > 0.0) text += fmt::format("  {} {}/s", short_count(rate), p.unit);
+  if (rate >= 1.0)
+    text += fmt::format("  {} {}/s", short_count(rate), p.unit);
+  else if (rate > 0.0)
+    text += fmt::format("  {} {}/min", short_count(60.0 * rate), p.unit);
   if (p.eta >= 0.0 && p.done < p.total)
     text += fmt::format("  ETA {}", clock_text(p.eta));
   else if (rate > 0.0 && p.done < p.total)

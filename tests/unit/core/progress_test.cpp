@@ -29,6 +29,13 @@ TEST(Progress, Numbers) {
   EXPECT_EQ(clock_text(3723), "1:02:03");
 }
 
+TEST(Progress, SlowRatesArePerMinute) {
+  EXPECT_EQ(progress_text({.label = "x", .unit = "items", .done = 3, .total = 6, .seconds = 6.0}),
+            "x  50%  3 of 6 items  30 items/min  ETA 0:06");
+  EXPECT_EQ(progress_text({.label = "x", .unit = "items", .done = 12, .total = 24, .seconds = 6.0}),
+            "x  50%  12 of 24 items  2 items/s  ETA 0:06");
+}
+
 TEST(Progress, LinesAndSilence) {
   std::FILE* file = std::tmpfile();
   ASSERT_NE(file, nullptr);
