@@ -47,10 +47,11 @@ struct GaAmlsConfig {
 // Memory that a run on n activations takes.
 double ga_amls_bytes(const GaAmlsConfig& config, std::size_t n, std::size_t d_model);
 
-// Called after each level; false ends the run.
+// Called after each level and, on the CPU, now and then while its particles move; false ends the run.
 struct GaProgress {
   std::size_t replica, level;
   double score_level, log_p;
+  double moved = 0.0;  // share of the moves since that level; log_p then is on its way to the next
 };
 using GaKeepGoing = std::function<bool(const GaProgress&)>;
 

@@ -35,7 +35,7 @@ struct MethodTask {
 
 struct MethodHooks {
   KeepGoing keep_going = {};     // told the work done, which ends at Method::work
-  GaKeepGoing after_level = {};  // of ga-amls, which has no fixed amount of work
+  GaKeepGoing after_level = {};  // of ga-amls, which has no fixed amount of work (also within levels)
 };
 
 // A method with its settings.

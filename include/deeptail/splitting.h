@@ -197,6 +197,8 @@ SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uin
     particles.resample(parents);
     genealogy.resample(parents);
     record.moves = particles.move(level, k, seed);
+    if constexpr (requires { particles.stopped(); })  // moves that may be cut short
+      if (particles.stopped()) return finish(SplittingEnd::kStopped);
   }
 }
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -12,12 +14,14 @@ namespace deeptail {
 
 namespace {
 
-constexpr std::size_t kPairsPerModel = 3;
-constexpr double kProbeSeconds =
-    2.5;  // then a probe is cut, and the rest of it told from its share of the work
-constexpr double kLeastShare = 0.02;  // of the work, before it may be cut
+// A probe is cut after so long, and the rest of it told from its share of the work.
+constexpr double kProbeSeconds = 1.0;
+constexpr double kLeastShare = 0.01;  // of the work, before it may be cut
+constexpr double kCaptureSeconds = 0.5;
+constexpr double kQuickProbe = 0.3;  // a probe this quick is followed by two more, on other targets
 constexpr std::size_t kProbedTogether = 32;
-constexpr double kQuickProbe = 1.0;  // a probe this quick is followed by two more, on other targets
+constexpr std::size_t kPairsPerKind = 3;
+constexpr std::chrono::seconds kSecondLooks{35};  // after that one probe of each kind must do
 
 struct Measured {
   double sum = 0.0;
@@ -27,13 +31,12 @@ struct Measured {
 };
 
 using PairVariant = std::pair<std::uint32_t, std::uint32_t>;
-using CloudKey = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  // pair, replica, calibration
+constexpr std::uint32_t kCapture = std::numeric_limits<std::uint32_t>::max();  // in place of a variant
 
 // What is to do, and what is known of how long it takes.
 struct Knowledge {
   std::map<PairVariant, std::vector<const GridItem*>> left;  // each sorted by q
-  std::map<PairVariant, Measured> items;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Measured> captures;  // by pair and calibration
+  std::map<PairVariant, Measured> seconds;                   // per item; of kCapture, per activation
 };
 
 Knowledge read_folder(const Grid& grid, const RunOptions& options, Forecast& out) {
@@ -42,7 +45,7 @@ Knowledge read_folder(const Grid& grid, const RunOptions& options, Forecast& out
   Knowledge known;
   for (const GridItem& item : grid.items)
     if (const auto found = committed.seconds().find(item.id); found != committed.seconds().end())
-      known.items[{item.pair, item.variant}].add(found->second);
+      known.seconds[{item.pair, item.variant}].add(found->second);
   const std::vector<std::size_t> mine = items_of_shard(grid, options.shard, options.n_shards, options.only);
   for (const std::size_t k : mine) {
     const GridItem& item = grid.items[k];
@@ -60,19 +63,43 @@ Knowledge read_folder(const Grid& grid, const RunOptions& options, Forecast& out
   return known;
 }
 
-// A few pairs of every model, spread over its distributions.
-std::set<std::uint32_t> pairs_to_probe(const Grid& grid, const Knowledge& known) {
-  std::map<std::string, std::vector<std::uint32_t>> by_model;
-  for (std::uint32_t p = 0; p < grid.pairs.size(); ++p)
-    if (std::any_of(known.left.begin(), known.left.end(),
-                    [&](const auto& entry) { return entry.first.first == p; }))
-      by_model[grid.pairs[p].model].push_back(p);
-  std::set<std::uint32_t> out;
-  for (const auto& [model, pairs] : by_model)
-    for (std::size_t i = 0; i < std::min(kPairsPerModel, pairs.size()); ++i)
-      out.insert(pairs[i * (pairs.size() - 1) /
-                       std::max<std::size_t>(1, std::min(kPairsPerModel, pairs.size()) - 1)]);
-  return out;
+// Pairs of one kind take about the same time: those of one model or, where only activations are looked at, of
+// models of the same width and vocabulary.
+std::string kind_of(const Grid& grid, std::uint32_t pair, bool on_activations) {
+  const std::string& name = grid.pairs[pair].model;
+  if (on_activations)
+    for (const RunHeader::Model& model : grid.header.models)
+      if (model.name == name) return fmt::format("{} x {}", model.d_model, model.d_vocab);
+  return name;
+}
+
+bool on_activations(const Grid& grid, std::uint32_t variant) {
+  return grid.suite.variants[variant].method.calibration > 0;
+}
+
+// Of every variant and kind, the pairs to probe: the middle one, the first, the last.
+struct ProbePlan {
+  std::vector<PairVariant> first, more;
+};
+ProbePlan plan_probes(const Grid& grid, const Knowledge& known) {
+  std::map<std::pair<std::uint32_t, std::string>, std::vector<PairVariant>> kinds;
+  for (const auto& [key, items] : known.left)
+    kinds[{key.second, kind_of(grid, key.first, on_activations(grid, key.second))}].push_back(key);
+  ProbePlan plan;
+  for (const auto& [kind, keys] : kinds) {
+    std::vector<std::size_t> places = {keys.size() / 2, 0, keys.size() - 1};
+    places.resize(std::min(kPairsPerKind, keys.size()));
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (!known.seconds.contains(keys[places[i]]))
+        (i == 0 ? plan.first : plan.more).push_back(keys[places[i]]);
+  }
+  // What shares a model and activations is together.
+  const auto place = [&](const PairVariant& key) {
+    return std::tuple(key.first, grid.suite.variants[key.second].method.calibration, key.second);
+  };
+  std::sort(plan.first.begin(), plan.first.end(),
+            [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  return plan;
 }
 
 // Seconds that the item would take in all. What comes before its first sign of progress is done once, so the
@@ -99,8 +126,7 @@ double probe(ItemRunner& runner, const GridItem& item) {
   return seconds + (1.0 - last->share) / rate;
 }
 
-void probe_group(const Grid& grid, ItemRunner& runner, const std::vector<const GridItem*>& items,
-                 Knowledge& known) {
+void probe_group(ItemRunner& runner, const std::vector<const GridItem*>& items, Knowledge& known) {
   const std::size_t n = items.size();
   if (runner.runs_many(*items[0])) {
     const std::size_t probed = std::min(n, kProbedTogether);
@@ -110,32 +136,53 @@ void probe_group(const Grid& grid, ItemRunner& runner, const std::vector<const G
     runner.run_many(
         some, [](const GridItem&, const std::string&) {}, [] { return true; });
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-    known.items[{items[0]->pair, items[0]->variant}].add(spent.count() / static_cast<double>(probed));
+    known.seconds[{items[0]->pair, items[0]->variant}].add(spent.count() / static_cast<double>(probed));
     return;
   }
   std::vector<std::size_t> places = {n / 2};
   for (std::size_t i = 0; i < places.size(); ++i) {
     const GridItem& item = *items[places[i]];
     const double seconds = probe(runner, item);
-    known.items[{item.pair, item.variant}].add(seconds);
+    known.seconds[{item.pair, item.variant}].add(seconds);
     if (i == 0 && n >= 3 && seconds < kQuickProbe) places.insert(places.end(), {n / 6, n - 1 - n / 6});
   }
-  const std::uint64_t calibration = grid.suite.variants[items[0]->variant].method.calibration;
-  if (calibration > 0) known.captures[{items[0]->pair, calibration}].add(runner.capture_seconds());
 }
 
-// What is known of this pair, or of others of the same model.
-template <class Map, class Part>
-double known_mean(const Grid& grid, const Map& map, std::uint32_t pair, Part part) {
-  if (const auto exact = map.find({pair, part}); exact != map.end() && exact->second.n > 0)
-    return exact->second.mean();
-  Measured same_model, any;
-  for (const auto& [key, measured] : map) {
-    if (key.second != part || measured.n == 0) continue;
+// How fast activations of the item's pair are made.
+void probe_capture(const Grid& grid, ItemRunner& runner, const GridItem& item, Knowledge& known) {
+  const std::uint64_t wanted = grid.suite.variants[item.variant].method.calibration;
+  if (wanted == 0 || known.seconds.contains({item.pair, kCapture})) return;
+  runner.prepare(item, [](double) { return true; });
+  known.seconds[{item.pair, kCapture}].add(runner.capture_seconds() / static_cast<double>(wanted));
+}
+
+// What is known of this pair, or of others of its kind, or of any.
+double known_seconds(const Grid& grid, const Knowledge& known, const PairVariant& key) {
+  if (const auto exact = known.seconds.find(key); exact != known.seconds.end()) return exact->second.mean();
+  const bool cloud = key.second != kCapture && on_activations(grid, key.second);
+  const std::string kind = kind_of(grid, key.first, cloud);
+  Measured same_kind, any;
+  for (const auto& [other, measured] : known.seconds) {
+    if (other.second != key.second) continue;
     any.add(measured.mean());
-    if (grid.pairs[key.first].model == grid.pairs[pair].model) same_model.add(measured.mean());
+    if (kind_of(grid, other.first, cloud) == kind) same_kind.add(measured.mean());
   }
-  return same_model.n > 0 ? same_model.mean() : any.mean();
+  return same_kind.n > 0 ? same_kind.mean() : any.mean();
+}
+
+void sum_up(const Grid& grid, const Knowledge& known, Forecast& out) {
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>> clouds;  // pair, replica, calibration
+  for (const SuiteVariant& variant : grid.suite.variants) out.rows.push_back({.variant = variant.label});
+  for (const auto& [key, items] : known.left) {
+    Forecast::Row& row = out.rows[key.second];
+    row.items += items.size();
+    row.seconds += static_cast<double>(items.size()) * known_seconds(grid, known, key);
+    const std::uint64_t calibration = grid.suite.variants[key.second].method.calibration;
+    for (const GridItem* item : items)
+      if (calibration > 0) clouds.insert({item->pair, item->replica, calibration});
+  }
+  for (const auto& [pair, replica, calibration] : clouds)
+    out.capture_seconds += static_cast<double>(calibration) * known_seconds(grid, known, {pair, kCapture});
 }
 
 }  // namespace
@@ -149,35 +196,36 @@ double Forecast::seconds() const {
 Forecast forecast_run(const Grid& grid, const RunOptions& options, ThreadPool& pool,
                       const std::function<bool(std::size_t, std::size_t)>& keep_going) {
   Forecast out;
+  const auto start = std::chrono::steady_clock::now();
   Knowledge known = read_folder(grid, options, out);
-  ItemRunner runner(grid, pool);
-  std::vector<const std::vector<const GridItem*>*> groups;
-  const std::set<std::uint32_t> pairs = pairs_to_probe(grid, known);
-  for (const auto& [key, items] : known.left)
-    if (pairs.contains(key.first) && !known.items.contains(key)) groups.push_back(&items);
-  const auto place = [&](const std::vector<const GridItem*>* group) {
-    const GridItem& item = *group->front();
-    return std::tuple(item.pair, grid.suite.variants[item.variant].method.calibration, item.variant);
+  ItemRunner runner(grid, pool, kCaptureSeconds);
+  ProbePlan plan = plan_probes(grid, known);
+  std::size_t done = 0;
+  bool going = true;
+  const auto probe_pair = [&](const PairVariant& key) {
+    going = going && keep_going(done++, plan.first.size() + plan.more.size());
+    if (!going) return;
+    probe_capture(grid, runner, *known.left[key].front(), known);
+    probe_group(runner, known.left[key], known);
   };
-  std::sort(groups.begin(), groups.end(), [&](const auto* a, const auto* b) { return place(a) < place(b); });
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (!keep_going(i, groups.size())) break;
-    probe_group(grid, runner, *groups[i], known);
-  }
+  for (const PairVariant& key : plan.first) probe_pair(key);
+  // Every model's activations, also where another's told how long it takes to look at them.
+  std::set<std::string> captured;
+  for (const auto& [key, measured] : known.seconds)
+    if (key.second == kCapture) captured.insert(grid.pairs[key.first].model);
+  for (const auto& [key, items] : known.left)
+    if (going && on_activations(grid, key.second) && captured.insert(grid.pairs[key.first].model).second)
+      probe_capture(grid, runner, *items.front(), known);
+  // Second looks, where the most time is at stake first.
+  const auto at_stake = [&](const PairVariant& key) {
+    return static_cast<double>(known.left[key].size()) * known_seconds(grid, known, key);
+  };
+  std::stable_sort(plan.more.begin(), plan.more.end(),
+                   [&](const auto& a, const auto& b) { return at_stake(a) > at_stake(b); });
+  for (const PairVariant& key : plan.more)
+    if (std::chrono::steady_clock::now() - start < kSecondLooks) probe_pair(key);
 
-  std::set<CloudKey> clouds;
-  for (std::uint32_t v = 0; v < grid.suite.variants.size(); ++v)
-    out.rows.push_back({.variant = grid.suite.variants[v].label});
-  for (const auto& [key, items] : known.left) {
-    Forecast::Row& row = out.rows[key.second];
-    row.items += items.size();
-    row.seconds += static_cast<double>(items.size()) * known_mean(grid, known.items, key.first, key.second);
-    const std::uint64_t calibration = grid.suite.variants[key.second].method.calibration;
-    for (const GridItem* item : items)
-      if (calibration > 0) clouds.insert({item->pair, item->replica, calibration});
-  }
-  for (const auto& [pair, replica, calibration] : clouds)
-    out.capture_seconds += known_mean(grid, known.captures, pair, calibration);
+  sum_up(grid, known, out);
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   out.peak_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;

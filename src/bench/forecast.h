@@ -24,9 +24,10 @@ struct Forecast {
   double seconds() const;
 };
 
-// Runs a few items of every variant on a few pairs of every model, for seconds each, and throws their results
-// away. What the folder already holds of a variant on a pair is used instead. keep_going is told probes done
-// and to do.
+// Runs an item of every variant on every model for about a second, more of them while there is time (half a
+// minute in all), and throws the results away. Of activations only so many are captured as tell the speed.
+// What the folder already holds of a variant on a pair is used instead. keep_going is told probes done and to
+// do.
 Forecast forecast_run(const Grid& grid, const RunOptions& options, ThreadPool& pool,
                       const std::function<bool(std::size_t done, std::size_t total)>& keep_going);
 

@@ -42,9 +42,43 @@ std::string text_of(const std::optional<NamedTokenizer>& tokenizer, TokenId toke
   }
 }
 
+// The rows again and again until there are n.
+void repeat_rows(Activations& activations, std::size_t n) {
+  const std::size_t d = activations.d_model, captured = activations.n;
+  activations.values.resize(n * d);
+  activations.last_tokens.resize(n);
+  for (std::size_t i = captured; i < n; ++i) {
+    std::copy_n(activations.values.data() + (i - captured) * d, d, activations.values.data() + i * d);
+    activations.last_tokens[i] = activations.last_tokens[i - captured];
+  }
+  activations.n = n;
+}
+
 }  // namespace
 
-// False when it was given up.
+bool ItemRunner::capture_for(std::uint64_t wanted, std::uint64_t seed, const Fraction& keep_going) {
+  const std::size_t fewest = 4 * subject_->model.config().d_model;  // for moments
+  const auto start = RunnerClock::now();
+  double first_seconds = 0.0;
+  std::uint64_t first_batch = 0;
+  bool given_up = false;
+  activations_ = capture(
+      subject_->model, subject_->dist, {.count = wanted, .seed = seed}, pool_, [&](std::uint64_t done) {
+        if (first_batch == 0) first_batch = done, first_seconds = seconds_since(start);
+        given_up = given_up || !keep_going(0.0);
+        return !given_up && (done < fewest || seconds_since(start) < most_capture_seconds_);
+      });
+  if (given_up) return false;
+  capture_seconds_ = seconds_since(start);
+  if (activations_.n == wanted) return true;
+  // The first batch also made the tables; a second one tells the speed better.
+  const auto n = static_cast<double>(activations_.n), batch = static_cast<double>(first_batch);
+  const double each = n > batch ? (capture_seconds_ - first_seconds) / (n - batch) : first_seconds / batch;
+  capture_seconds_ += each * (static_cast<double>(wanted) - n);
+  repeat_rows(activations_, static_cast<std::size_t>(wanted));
+  return true;
+}
+
 bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
   const GridPair& pair = grid_.pairs[item.pair];
   if (pair_ != item.pair) {
@@ -67,14 +101,10 @@ bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
                  "take fewer activations or particles");
   } catch (const InputError& e) {
     refused_ = e.what();  // the other items of the run may fit
+    capture_seconds_ = 0.0;
     return true;
   }
-  const auto start = RunnerClock::now();
-  bool given_up = false;
-  activations_ = capture(subject_->model, subject_->dist, {.count = wanted, .seed = seed}, pool_,
-                         [&](std::uint64_t) { return !(given_up = given_up || !keep_going(0.0)); });
-  if (given_up) return false;
-  capture_seconds_ = seconds_since(start);
+  if (!capture_for(wanted, seed, keep_going)) return false;
   captured_ = wanted;
   captured_seed_ = seed;
   return true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,7 +16,11 @@ namespace deeptail {
 
 class ItemRunner {
  public:
-  ItemRunner(const Grid& grid, ThreadPool& pool) : grid_(grid), pool_(pool) {}  // both must outlive it
+  // Both must outlive it. most_capture_seconds: for a forecast, activations are captured for about this long
+  // and then repeated until there are as many as the method wants.
+  ItemRunner(const Grid& grid, ThreadPool& pool,
+             double most_capture_seconds = std::numeric_limits<double>::infinity())
+      : grid_(grid), pool_(pool), most_capture_seconds_(most_capture_seconds) {}
 
   // Told about how much of the item is done, from 0 to 1; false gives the item up.
   using Fraction = std::function<bool(double done)>;
@@ -33,17 +38,22 @@ class ItemRunner {
                 const std::function<void(const GridItem&, const std::string& line)>& on_line,
                 const std::function<bool()>& keep_going);
 
-  double last_seconds() const { return last_seconds_; }        // of the last item, without its activations
-  double capture_seconds() const { return capture_seconds_; }  // of the activations that are kept
+  // Loads what the item needs. False when it was given up.
+  bool prepare(const GridItem& item, const Fraction& keep_going);
+
+  double last_seconds() const { return last_seconds_; }  // of the last item, without its activations
+  // Of all activations that the last item wanted, also where fewer were captured.
+  double capture_seconds() const { return capture_seconds_; }
 
  private:
-  bool prepare(const GridItem& item, const Fraction& keep_going);
+  bool capture_for(std::uint64_t wanted, std::uint64_t seed, const Fraction& keep_going);
   Estimate estimate(const GridItem& item, const MethodHooks& hooks);
   MethodInput model_input() const;
   std::string line_of(const GridItem& item, Estimate estimate, double seconds) const;
 
   const Grid& grid_;
   ThreadPool& pool_;
+  double most_capture_seconds_;
   std::optional<std::uint32_t> pair_;  // that the subject is of
   std::unique_ptr<Subject> subject_;
   Activations activations_ = {};

@@ -1,7 +1,9 @@
 // Several runs as one, for a report.
 #include <algorithm>
+#include <iterator>
 #include <set>
 
+#include "core/json.h"
 #include "deeptail/bench.h"
 
 namespace deeptail {

@@ -115,6 +115,8 @@ Suite suite_on_device(const BenchRunOptions& o) {
 }
 
 void bench_run(const BenchRunOptions& o) {
+  if (o.out.empty() && !o.dry_run)
+    throw InputError("--out: name the run's folder, such as --out runs/quick; only --dry-run needs none");
   const RunOptions options = run_options(o);
   const Grid grid = build_grid(suite_on_device(o));
   catch_interrupts();
@@ -139,8 +141,7 @@ void add_bench_run(CLI::App& bench) {
   CLI::App* sub = bench.add_subcommand("run", "Makes the estimates of a suite, or those that are missing");
   const auto o = std::make_shared<BenchRunOptions>();
   sub->add_option("suite", o->suite, "File, such as suites/quick.toml")->required();
-  sub->add_option("--out", o->out, "Folder of the run; made where it is missing, continued where it is not")
-      ->required();
+  sub->add_option("--out", o->out, "Folder of the run; made where it is missing, continued where it is not");
   sub->add_option("--shard", o->shard, "i/n: only the i-th of n parts")->capture_default_str();
   sub->add_option("--only", o->only,
                   "Only these methods of the suite, separated by commas; others are left to another run")

@@ -182,7 +182,7 @@ EstimateOutcome run_on_cloud(const Method& method, const EstimateOptions& o, Thr
   const Target target = parse_target(o.target, subject.head, subject.tokenizer);
   const ProgressStyle style = progress_style(stderr, o.quiet || o.json);
   const MethodHooks hooks{.after_level = [&](const GaProgress& p) {
-    if (style != ProgressStyle::kNone)
+    if (style != ProgressStyle::kNone && p.moved == 0.0)
       fmt::print(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1, method.replicas,
                  p.level + 1, p.score_level, std::exp(p.log_p));
     return !interrupted();

@@ -157,13 +157,23 @@ struct Outcome {
 template <Particles P>
 Outcome run_replicas(P& particles, std::size_t d, const GaAmlsConfig& config, const GaKeepGoing& keep_going) {
   Outcome out;
+  GaProgress now{};
+  if constexpr (requires { particles.watch({}); })
+    if (keep_going)
+      particles.watch([&](double moved) {
+        GaProgress between = now;
+        between.log_p += moved * std::log(config.survive_fraction);
+        between.moved = moved;
+        return keep_going(between);
+      });
   for (std::size_t replica = 0; replica < config.replicas; ++replica) {
     double log_p = 0.0;
     std::size_t n_levels = 0;
     const auto observe = [&](const Level& level, auto& population, std::span<const double> scores) {
       log_p += std::log(level.survive_fraction);
       if (level.level >= 0.0) out.final.look(level, d, population.rows(), scores);
-      return !keep_going || keep_going({replica, n_levels++, level.level, log_p});
+      now = {replica, n_levels++, level.level, log_p};
+      return !keep_going || keep_going(now);
     };
     out.runs.push_back(run_splitting(particles,
                                      {.n_particles = config.n_particles,
@@ -172,6 +182,7 @@ Outcome run_replicas(P& particles, std::size_t d, const GaAmlsConfig& config, co
                                      derived_seed(config.seed, replica), observe));
     if (out.runs.back().end == SplittingEnd::kStopped) break;
   }
+  if constexpr (requires { particles.watch({}); }) particles.watch({});
   out.score_evals = particles.score_evals();
   return out;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -45,12 +46,18 @@ class ContinuousParticles {
   void resample(std::span<const std::uint32_t> parents);
   MoveStats move(double level, std::size_t k, std::uint64_t seed);
 
+  // Asked now and then while particles move, and told the share of the level's moves that are made; false
+  // leaves out the rest of them, and stopped() says so.
+  void watch(std::function<bool(double moved)> keep_going) { keep_going_ = std::move(keep_going); }
+  bool stopped() const { return stopped_; }
+
   ConstRows rows() const { return {u_.data(), prior_.dim()}; }
   std::span<const std::uint32_t> groups() const { return groups_; }
   std::uint64_t score_evals() const { return score_evals_; }
 
  private:
-  static constexpr std::size_t kRows = 64;  // particles of one block of work
+  static constexpr std::size_t kRows = 64;   // particles of one block of work
+  static constexpr std::size_t kAsked = 16;  // times per level, at least, that keep_going_ is asked
 
   struct Scratch {
     Scratch(const S& made_for, std::size_t dim)
@@ -97,12 +104,15 @@ class ContinuousParticles {
   double h_ = 0.0;                     // goes on from level to level
   std::uint64_t score_evals_ = 0;
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [threads]
+  std::function<bool(double)> keep_going_ = {};
+  bool stopped_ = false;
 };
 
 template <ContinuousScore S>
 void ContinuousParticles<S>::sample(std::size_t n, std::uint64_t seed) {
   n_ = n;
   h_ = kernel_.step_size;
+  stopped_ = false;
   StartPoints start = draw_start(prior_, cumulative_, start_, n, seed, pool_);
   u_ = std::move(start.u);
   groups_ = std::move(start.groups);
@@ -136,20 +146,22 @@ MoveStats ContinuousParticles<S>::move(double level, std::size_t k, std::uint64_
     total.proposed += counts.proposed;
     total.accepted += counts.accepted;
     score_evals_ += counts.scored;
+    stopped_ = keep_going_ && !keep_going_(static_cast<double>(end) / static_cast<double>(kernel_.moves));
     return static_cast<double>(counts.accepted) / static_cast<double>(counts.proposed);
   };
-  while (!frozen && where.step < kernel_.burn_in) {
+  while (!frozen && where.step < kernel_.burn_in && !stopped_) {
     const double acceptance = run_until(where.step + 1);
     where.h *= std::exp(kernel_.adaptation * (acceptance - kernel_.wanted()));
     if (kernel_.kind == KernelKind::kPcn)
       where.h = std::min(where.h, 0.5);  // then proposals are independent draws
   }
-  if (where.step < kernel_.moves) run_until(kernel_.moves);
+  const std::size_t stretch = keep_going_ ? kernel_.moves / kAsked + 1 : kernel_.moves;
+  while (where.step < kernel_.moves && !stopped_) run_until(std::min(kernel_.moves, where.step + stretch));
   h_ = where.h;
   const JumpStats jump = measure_jump(n_, prior_.dim(), {before.data(), prior_.dim()}, rows());
   return {.proposed = total.proposed,
           .accepted = total.accepted,
-          .moves = kernel_.moves,
+          .moves = where.step,
           .step_size = where.h,
           .mean_squared_jump = jump.mean_squared,
           .parent_correlation = jump.correlation};

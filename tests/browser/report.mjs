@@ -10,6 +10,11 @@ assert.ok(statSync(page).size < 2.5e6, `the page has ${statSync(page).size} byte
 
 const browser = await Browser.open();
 const drawn = () => browser.until("document.body?.dataset.drawn === 'yes'");
+const open = async () => {
+  await browser.evaluate("if (document.body) document.body.dataset.drawn = 'no'; null");
+  await browser.send('Page.navigate', { url: new URL(page, 'file://').href });
+  await drawn();
+};
 // A change shows at once that it has begun, so waiting for its end cannot be too early.
 const after = async expression => {
   await browser.evaluate(`{ ${expression}; null }`);
@@ -175,15 +180,17 @@ const checks = {
     await browser.size(360, 740, 2);
     await browser.until('innerWidth === 360');
     await after("dispatchEvent(new Event('resize'))");
-    await browser.until("document.querySelector('#truth svg.marks').getBoundingClientRect().width < 360");
-    await drawn();
-    await fits();
+    const charts = "[...document.querySelectorAll('.chart svg.marks')]";
+    assert.equal(await browser.evaluate(`${charts}.filter(s => s.getBoundingClientRect().width > 360).length`), 0);
     assert.equal(
-      await browser.evaluate(
-        "[...document.querySelectorAll('.chart svg')].filter(s => s.getBoundingClientRect().width > 360).length",
-      ),
+      await browser.evaluate(`${charts}.filter(s => s.getBoundingClientRect().width < 0.9 * s.viewBox.baseVal.width).length`),
       0,
+      'figures are drawn for the screen, not shrunk to it',
     );
+    await fits();
+    await open(); // as on a phone from the start
+    assert.equal(await browser.evaluate("document.getElementById('filters').open"), false);
+    await fits();
     await picture('phone');
   },
 };
@@ -191,8 +198,7 @@ const checks = {
 try {
   await browser.size(1280, 900);
   await browser.prefer('light');
-  await browser.send('Page.navigate', { url: new URL(page, 'file://').href });
-  await drawn();
+  await open();
   for (const [name, check] of Object.entries(checks)) {
     const begun = Date.now();
     await check();

@@ -89,6 +89,7 @@ void time_target(const Settings& s, ThreadPool& pool) {
   double first = 0.0, last = 0.0;
   const auto start = std::chrono::steady_clock::now();
   const auto look = [&](const GaProgress& progress) {
+    if (progress.moved > 0.0) return true;
     last = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (progress.level == 0) first = last;
     return true;

@@ -10,6 +10,9 @@ MODELS, DISTS, TARGETS = [("dt-1l", 1), ("dt-2l", 2)], ["hex", "if"], 3
 VARIANTS = [("tokensplit", "tokensplit", 0, .1, 0, .2, 2e5, 24), ("ga-amls/mala", "ga-amls", .25, .65, 0, .24, 1.3e4, 31),
             ("ga-amls/rwmh", "ga-amls", .4, .8, 0, .24, 1.2e4, 30), ("qld", "qld", .75, .35, 0, .6, 6.6e4, 2.1),
             ("itgis", "itgis", -.2, .9, .4, .4, 1.9e5, 41), ("mc", "mc", 0, 0, 1, 0, 65536, .8)]
+# The byte that each character of a byte-level token stands for.
+plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+byte_of = {chr(b): b for b in plain} | {chr(256 + k): b for k, b in enumerate(b for b in range(256) if b not in plain)}
 vocab = {i: t for t, i in json.loads((root / "models/tokenizer.json").read_text())["model"]["vocab"].items()}
 
 
@@ -35,7 +38,7 @@ for model, _ in MODELS:
             for variant, method, *numbers in VARIANTS:
                 item = hashlib.sha256(f"{model} {dist} {target} {variant}".encode()).hexdigest()[:16]
                 data = json.dumps({"item": item, "model": model, "dist": dist, "target": [target],
-                                   "target_text": vocab[target].replace("Ġ", " ").replace("Ċ", "\n"), "method": method, "variant": variant,
+                                   "target_text": bytes(byte_of[c] for c in vocab[target]).decode(errors="replace"), "method": method, "variant": variant,
                                    "replica": 0, "seconds": 1.0, "calibration_seed": 1, "truth": {"count": count, "samples": samples},
                                    "estimate": estimate(count / samples, *numbers)}, ensure_ascii=False, separators=(",", ":"))
                 lines += [data, json.dumps({"commit": item, "crc32": zlib.crc32(data.encode())}, separators=(",", ":"))]

@@ -71,7 +71,7 @@ class RunMany : public testing::Test {
         .string();
   }
   void TearDown() override {
-    for (const char* name : {"alone", "together", "failed", "stopped"})
+    for (const char* name : {"alone", "together", "failed", "stopped", "large"})
       std::filesystem::remove_all(folder(name));
   }
   RunOutcome run(const Grid& grid, const char* name, const RunHooks& hooks = {}) {

@@ -98,6 +98,35 @@ TEST(GaAmls, AnImpossibleTargetEndsWithABound) {
   EXPECT_FALSE(e.warnings.empty());
 }
 
+// Being asked while particles move changes nothing; a "no" within a level ends the run there.
+TEST(GaAmls, IsAskedWithinLevelsAndStops) {
+  const GroupsProblem p = two_groups(2000, 1);
+  const Target target({0}, p.head);
+  ThreadPool pool(2);
+  const GaAmlsConfig config = quick(GaPrior::kStudentT);
+  const Estimate e = ga_amls(p.head, p.activations, target, config, pool);
+  double last = 0.0;
+  std::size_t between = 0, replica = 0;
+  const Estimate asked = ga_amls(p.head, p.activations, target, config, pool, [&](const GaProgress& now) {
+    if (now.replica != replica) last = 0.0;
+    replica = now.replica;
+    between += now.moved > 0.0;
+    EXPECT_LE(now.moved, 1.0);
+    if (now.moved > 0.0) EXPECT_LT(now.log_p, last);
+    last = now.log_p;
+    return true;
+  });
+  EXPECT_EQ(asked.log_p, e.log_p);
+  EXPECT_EQ(asked.cost.score_evals, e.cost.score_evals);
+  EXPECT_GE(between, 2 * config.kernel.burn_in);
+  const Estimate stopped = ga_amls(p.head, p.activations, target, config, pool,
+                                   [](const GaProgress& now) { return now.level < 1 || now.moved < 0.5; });
+  EXPECT_EQ(stopped.status, Status::kBudgetSpent);
+  EXPECT_EQ(stopped.levels.size(), 2u);
+  EXPECT_LT(stopped.levels[1].moves.moves, config.kernel.moves);
+  EXPECT_LT(stopped.cost.score_evals, e.cost.score_evals);
+}
+
 TEST(GaAmls, RefusesWhatItCannotDo) {
   const GroupsProblem p = two_groups(200, 4);
   const Target target({0}, p.head);

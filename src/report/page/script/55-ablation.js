@@ -27,7 +27,7 @@ function ablationSpec(width) {
   if (!entries.length) return null;
   const order = [...new Set([...byLoss(entries, state.profile), ...entries].map(settingName))];
   const columns = width < 560 ? 1 : 4,
-    labels = Math.min(width < 560 ? 150 : 230, 7 * Math.max(...order.map(n => n.length))),
+    labels = Math.min(width < 560 ? 150 : 230, 8 * Math.max(...order.map(n => n.length)) + 8),
     size = Math.floor((width - labels - 30 - (columns - 1) * 28) / columns);
   const panel = (k, i) => {
     const domain = lossDomain(entries.flatMap(e => [e.loss[k].mean, e.loss[k].mean + 1.28 * (e.loss[k].error || 0)]));

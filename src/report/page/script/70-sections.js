@@ -47,7 +47,7 @@ const FIGURES = [
   {
     id: 'metrics-model',
     kicker: 'Standard metrics',
-    title: () => 'Even-handed losses (left) and losses that punish underestimates (right)',
+    title: () => 'Even-handed losses, then losses that punish underestimates',
     spec: width => lossByModelSpec(width, [0, 4, 1, 5, 6]),
     read: 'Averages over the chosen distributions by SPB and the standard metrics. ∞ marks methods with at least one estimate of zero, which a logarithm cannot score. “Calibrated” first maps each estimate by p → a pᶜ + b, fitted to the other targets: it uses the truth, needs five targets, and forgives a method its bias.',
   },

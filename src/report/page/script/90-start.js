@@ -120,6 +120,7 @@ async function start() {
   addEventListener('resize', () => {
     if (innerWidth === width) return;
     width = innerWidth;
+    document.body.dataset.drawn = 'no';
     clearTimeout(timer);
     timer = setTimeout(redraw, 150);
   });
