@@ -22,6 +22,8 @@ constexpr double kQuickProbe = 0.3;  // a probe this quick is followed by two mo
 constexpr std::size_t kProbedTogether = 32;
 constexpr std::size_t kPairsPerKind = 3;
 constexpr std::chrono::seconds kSecondLooks{35};  // after that one probe of each kind must do
+// Work is not even: what takes longer than this is looked at for longer in the time that is left.
+constexpr double kLongItem = 5.0, kLongestProbe = 10.0;
 
 struct Measured {
   double sum = 0.0;
@@ -104,7 +106,7 @@ ProbePlan plan_probes(const Grid& grid, const Knowledge& known) {
 
 // Seconds that the item would take in all. What comes before its first sign of progress is done once, so the
 // rest is told from the speed after it.
-double probe(ItemRunner& runner, const GridItem& item) {
+double probe(ItemRunner& runner, const GridItem& item, double most_seconds = kProbeSeconds) {
   using Clock = std::chrono::steady_clock;
   struct Sign {
     Clock::time_point time;
@@ -116,7 +118,7 @@ double probe(ItemRunner& runner, const GridItem& item) {
     last = {Clock::now(), share};
     if (!first) first = last;
     const double seconds = std::chrono::duration<double>(last->time - first->time).count();
-    return seconds < kProbeSeconds || share - first->share < kLeastShare || share >= 1.0;
+    return seconds < most_seconds || share - first->share < kLeastShare || share >= 1.0;
   };
   const bool finished = runner.run(item, keep_going).has_value();
   const double seconds = runner.last_seconds();
@@ -145,6 +147,27 @@ void probe_group(ItemRunner& runner, const std::vector<const GridItem*>& items, 
     const double seconds = probe(runner, item);
     known.seconds[{item.pair, item.variant}].add(seconds);
     if (i == 0 && n >= 3 && seconds < kQuickProbe) places.insert(places.end(), {n / 6, n - 1 - n / 6});
+  }
+}
+
+// Longer looks at items that were cut early, where the most time is at stake first.
+void probe_longer(ItemRunner& runner, std::vector<PairVariant> keys, const std::function<double()>& left,
+                  Knowledge& known) {
+  const auto at_stake = [&](const PairVariant& key) {
+    return static_cast<double>(known.left[key].size()) * known.seconds[key].mean();
+  };
+  std::erase_if(keys, [&](const PairVariant& key) {
+    return !known.seconds.contains(key) || known.seconds[key].mean() < kLongItem ||
+           runner.runs_many(*known.left[key].front());
+  });
+  std::stable_sort(keys.begin(), keys.end(),
+                   [&](const auto& a, const auto& b) { return at_stake(a) > at_stake(b); });
+  for (const PairVariant& key : keys) {
+    const double most_seconds = std::min(kLongestProbe, left() / 2);
+    if (most_seconds < 2 * kProbeSeconds) return;
+    const std::vector<const GridItem*>& items = known.left[key];
+    known.seconds[key] = {};
+    known.seconds[key].add(probe(runner, *items[items.size() / 2], most_seconds));
   }
 }
 
@@ -224,6 +247,14 @@ Forecast forecast_run(const Grid& grid, const RunOptions& options, ThreadPool& p
                    [&](const auto& a, const auto& b) { return at_stake(a) > at_stake(b); });
   for (const PairVariant& key : plan.more)
     if (std::chrono::steady_clock::now() - start < kSecondLooks) probe_pair(key);
+  if (going) {
+    std::vector<PairVariant> keys = plan.first;
+    keys.insert(keys.end(), plan.more.begin(), plan.more.end());
+    const auto left = [&] {
+      return std::chrono::duration<double>(start + kSecondLooks - std::chrono::steady_clock::now()).count();
+    };
+    probe_longer(runner, std::move(keys), left, known);
+  }
 
   sum_up(grid, known, out);
   rusage usage{};
