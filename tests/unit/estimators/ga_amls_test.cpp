@@ -112,7 +112,9 @@ TEST(GaAmls, IsAskedWithinLevelsAndStops) {
     replica = now.replica;
     between += now.moved > 0.0;
     EXPECT_LE(now.moved, 1.0);
-    if (now.moved > 0.0) EXPECT_LT(now.log_p, last);
+    if (now.moved > 0.0) {
+      EXPECT_LT(now.log_p, last);
+    }
     last = now.log_p;
     return true;
   });
