@@ -67,7 +67,7 @@ TEST(Tokensplit, MeanOverSeedsIsTheExactProbability) {
     EXPECT_EQ(e.replica_log_p.size(), 8u);
   }
   if (kSeeds < 8) return;
-  const double mean = sum / kSeeds, error = std::sqrt((squares / kSeeds - mean * mean) / (kSeeds - 1));
+  const double mean = sum / kSeeds, error = std::sqrt((squares / kSeeds - mean * mean) / (kSeeds - 1.0));
   EXPECT_LT(std::abs(mean - 1.0), 5 * error) << "mean " << mean << " standard error " << error;
   EXPECT_LT(error, 0.25);
   EXPECT_GE(covered, 6);  // of 8 at 95%: fewer than 6 happens once in 170
