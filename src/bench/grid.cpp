@@ -19,6 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kSlices = 16;  // of a band of q
+// Every beginning of this order is spread over the band, so that few targets are, too, and more targets hold
+// the few.
+constexpr std::size_t kSliceOrder[kSlices] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
 constexpr std::size_t kMaxItems = 1 << 24;
 
 std::uint64_t hashed(const std::string& text) {
@@ -179,9 +182,9 @@ std::vector<GridTarget> choose_targets(const Truth& truth, const SuiteTargets& c
   std::vector<GridTarget> chosen;
   for (std::size_t round = 0, before = 1; before > 0; ++round) {
     before = 0;
-    for (const auto& slice : slices)
-      if (round < slice.size() && chosen.size() < choice.count)
-        chosen.push_back(slice[round].target), ++before;
+    for (const std::size_t s : kSliceOrder)
+      if (round < slices[s].size() && chosen.size() < choice.count)
+        chosen.push_back(slices[s][round].target), ++before;
   }
   std::sort(chosen.begin(), chosen.end(),
             [](const GridTarget& a, const GridTarget& b) { return a.token < b.token; });

@@ -132,6 +132,16 @@ TEST(GridTargets, SpreadOverLogQAndNested) {
   EXPECT_TRUE(differs);
 }
 
+TEST(GridTargets, FewAreSpreadOverTheBandToo) {
+  Truth truth;
+  truth.ranges = {{.source = "x", .count = 1 << 21}};
+  for (TokenId token = 0; token < 16; ++token) truth.counts[token] = std::uint64_t{3} << token;
+  const SuiteTargets choice{.q_low = std::exp2(-20), .q_high = std::exp2(-4), .count = 4};
+  std::vector<TokenId> tokens;
+  for (const GridTarget& t : choose_targets(truth, choice)) tokens.push_back(t.token);
+  EXPECT_EQ(tokens, (std::vector<TokenId>{0, 4, 8, 12}));
+}
+
 TEST(Claims, HeldByOneAndGoneWithIt) {
   std::string folder = (std::filesystem::temp_directory_path() / "deeptail-claims-XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
