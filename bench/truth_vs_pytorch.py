@@ -103,14 +103,14 @@ def pytorch_rate(model, tables, seconds, log_batches):
     return best, results[best]
 
 
-def deeptail_rate(binary, name, dist, near_tie, log_samples):
+def deeptail_rate(binary, name, dist, flags, log_samples):
     """Inputs per second, without what loading takes: from the times of two counts of different size."""
     times = []
     with tempfile.TemporaryDirectory() as folder:
         for k in (log_samples - 3, log_samples):
             start = time.time()
-            subprocess.run([binary, "truth", "--model", name, "--dist", dist, "--samples", f"2^{k}", "--device", "cuda", "--near-tie",
-                            str(near_tie), "--quiet", "--out", f"{folder}/{k}.json"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+            subprocess.run([binary, "truth", "--model", name, "--dist", dist, "--samples", f"2^{k}", "--device", "cuda", *flags,
+                            "--quiet", "--out", f"{folder}/{k}.json"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
             times.append(time.time() - start)
     return ((1 << log_samples) - (1 << log_samples - 3)) / (times[1] - times[0])
 
@@ -162,7 +162,7 @@ def main():
     for name in args.models.split(","):
         model = Model(ROOT / "models" / name)
         deep = model.cfg["n_layers"] > 1
-        fast, exact = (deeptail_rate(binary, name, args.dist, tie, 27 if deep else 31) for tie in (0, 0.03))
+        fast, exact = (deeptail_rate(binary, name, args.dist, flags, 27 if deep else 31) for flags in (["--near-tie", "0"], []))
         theirs, log_batch = pytorch_rate(model, tables, args.seconds, (12, 13) if deep else (15, 17))
         done = fast * multiply_adds(model.cfg, tables.shape[0])
         print(f"| {name} | {fast / 1e6:.1f} | {exact / 1e6:.1f} | {theirs / 1e6:.2f} (2^{log_batch}) | {fast / theirs:.1f}, "
