@@ -28,8 +28,20 @@ double entropy_of(const Distribution& dist) {
   return sum;
 }
 
-void list_distributions() {
+void list_distributions(bool json) {
   const auto files = deeptail::list_distributions();
+  if (json) {
+    OrderedJson rows = OrderedJson::array();
+    for (const std::string& file : files) {
+      const Distribution dist = load_distribution(file);
+      rows.push_back({{"name", dist.name},
+                      {"length", dist.length()},
+                      {"entropy", entropy_of(dist)},
+                      {"description", dist.description},
+                      {"file", file}});
+    }
+    return print_json(rows);
+  }
   if (files.empty()) {
     fmt::print(
         "no distributions found in ./distributions, beside the program, or in "
@@ -126,9 +138,11 @@ void print_samples(const DistOptions& options) {
 void add_dist(CLI::App& app) {
   CLI::App* dist = app.add_subcommand("dist", "Input distributions: list, show, sample");
   dist->require_subcommand(1);
-  dist->add_subcommand("list", "Distributions found by name")->callback(list_distributions);
-
   const auto options = std::make_shared<DistOptions>();
+  CLI::App* list = dist->add_subcommand("list", "Distributions found by name");
+  list->add_flag("--json", options->json, "Machine-readable output");
+  list->callback([options] { list_distributions(options->json); });
+
   const auto with_name = [&](const char* command, const char* help) {
     CLI::App* sub = dist->add_subcommand(command, help);
     sub->add_option("NAME", options->name, "Name or file of a distribution")->required();

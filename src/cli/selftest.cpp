@@ -12,7 +12,7 @@ namespace {
 
 struct SelftestOptions {
   std::uint64_t seed = 1;
-  bool json = false;
+  bool json = false, quiet = false;
 };
 
 // Correct code fails one problem in this many standard deviations about once in 15 000.
@@ -34,7 +34,8 @@ void run_selftest(const SelftestOptions& o) {
   catch_interrupts();
   std::size_t failed = 0;
   OrderedJson rows = OrderedJson::array();
-  if (!o.json) fmt::print("{:<46} {:>10} {:>10}  deviations\n", "event", "truth", "estimate");
+  const bool table = !o.json && !o.quiet;
+  if (table) fmt::print("{:<46} {:>10} {:>10}  deviations\n", "event", "truth", "estimate");
   for (const ClosedFormProblem& problem : selftest_problems()) {
     const ClosedFormResult result = run_closed_form(problem, {.seed = o.seed}, pool);
     const Verdict verdict = judge(problem, result.summary);
@@ -44,7 +45,7 @@ void run_selftest(const SelftestOptions& o) {
                     {"estimate", std::exp(verdict.log_p)},
                     {"deviations", json_number(verdict.deviations)},
                     {"passed", verdict.passed}});
-    if (!o.json)
+    if (table)
       fmt::print("{:<46} {:>10.3e} {:>10.3e}  {:+.2f}{}\n", problem.name, std::exp(problem.log_p),
                  std::exp(verdict.log_p), verdict.deviations, verdict.passed ? "" : "  FAILED");
     if (interrupted()) throw Stopped(kInterrupted, "interrupted");
@@ -64,6 +65,7 @@ void add_selftest(CLI::App& app) {
   const auto o = std::make_shared<SelftestOptions>();
   sub->add_option("--seed", o->seed, "Seed")->capture_default_str();
   sub->add_flag("--json", o->json, "Machine-readable output");
+  sub->add_flag("--quiet", o->quiet, "Only the verdict");
   sub->callback([o] { run_selftest(*o); });
 }
 

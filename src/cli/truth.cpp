@@ -114,7 +114,7 @@ void import(const FileOptions& o) {
 void add_file_commands(CLI::App& truth) {
   const auto o = std::make_shared<FileOptions>();
   CLI::App* sub = truth.add_subcommand("merge", "Add up counts of different inputs; overlaps are refused");
-  sub->add_option("FILES", o->files, "Truth files")->required()->expected(2, 1 << 20);
+  sub->add_option("FILES", o->files, "Truth files, two or more")->required()->expected(2, 1 << 20);
   sub->add_option("--out", o->out, "File to write")->required();
   sub->callback([o] { merge(*o); });
 
@@ -156,8 +156,8 @@ void add_truth(CLI::App& app) {
                     "Stop after so many seconds (exit code 4); the same command continues");
   truth->add_option("--device", o->device, "cpu, or cuda where it is built in")->capture_default_str();
   truth->add_option("--near-tie", o->near_tie,
-                    "cuda: inputs whose two best logits are this close in fp16 are decided in fp32; 0: none; "
-                    "without it, ten times fp16's rounding error");
+                    "cuda: inputs whose two best logits are this close in fp16 are decided again, nearly as "
+                    "exactly as in fp32; 0: none; without it, ten times fp16's rounding error");
   truth->add_flag("--quiet", o->quiet, "No progress");
   truth->require_subcommand(0, 1);
   add_file_commands(*truth);

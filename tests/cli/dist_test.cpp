@@ -34,6 +34,10 @@ TEST_F(DistCommand, ListAndShow) {
   EXPECT_EQ(list.code, 0);
   for (const char* name : {"hex", "camel", "colon", "if", "caps", "english", "spanish", "icl"})
     EXPECT_NE(list.out.find(name), std::string::npos) << name;
+  const auto listed = json("dist list");
+  ASSERT_EQ(listed.size(), 8u);
+  EXPECT_EQ(listed.at(0).at("name"), "camel");
+  EXPECT_EQ(listed.at(0).at("length"), 33);
   const Outcome show = run("dist show caps");
   EXPECT_EQ(show.code, 0);
   EXPECT_NE(show.out.find("table he_she: 2 tokens, 0.69 nats, positions 1"), std::string::npos) << show.out;
