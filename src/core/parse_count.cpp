@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <optional>
+#include <string>
 
 #include "core/json.h"
 #include "deeptail/core.h"
@@ -17,17 +18,34 @@ std::optional<std::uint64_t> digits_only(std::string_view text) {
   return n;
 }
 
-// base^exponent or mantissa e exponent.
+std::optional<std::uint64_t> power(std::uint64_t n, std::uint64_t base, std::uint64_t exponent) {
+  if (exponent > 62) return std::nullopt;
+  for (std::uint64_t i = 0; i < exponent; ++i)
+    if (__builtin_mul_overflow(n, base, &n)) return std::nullopt;
+  return n;
+}
+
+// 1.6e6: decimals are digits that the exponent moves before the point.
+std::optional<std::uint64_t> scientific(std::string_view mantissa, std::string_view exponent) {
+  if (exponent.starts_with('+')) exponent.remove_prefix(1);
+  std::string digits(mantissa);
+  std::uint64_t decimals = 0;
+  if (const std::size_t point = digits.find('.'); point != std::string::npos) {
+    decimals = digits.size() - point - 1;
+    digits.erase(point, 1);
+  }
+  const auto left = digits_only(digits), ten = digits_only(exponent);
+  if (!left || !ten || *ten < decimals) return std::nullopt;
+  return power(*left, 10, *ten - decimals);
+}
+
 std::optional<std::uint64_t> count_of(std::string_view text) {
   const std::size_t mark = text.find_first_of("^eE");
   if (mark == std::string_view::npos) return digits_only(text);
-  const auto left = digits_only(text.substr(0, mark)), exponent = digits_only(text.substr(mark + 1));
-  if (!left || !exponent || *exponent > 62) return std::nullopt;
-  const bool power = text[mark] == '^';
-  std::uint64_t n = power ? 1 : *left;
-  for (std::uint64_t i = 0; i < *exponent; ++i)
-    if (__builtin_mul_overflow(n, power ? *left : 10, &n)) return std::nullopt;
-  return n;
+  const std::string_view left = text.substr(0, mark), right = text.substr(mark + 1);
+  if (text[mark] != '^') return scientific(left, right);
+  const auto base = digits_only(left), exponent = digits_only(right);
+  return base && exponent ? power(1, *base, *exponent) : std::nullopt;
 }
 
 }  // namespace
