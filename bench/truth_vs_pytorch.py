@@ -116,13 +116,16 @@ def deeptail_rate(binary, name, dist, flags, log_samples):
 
 
 def multiply_adds(cfg, length):
-    """Of one input, as far as the last position needs them and first-layer keys and values come from a table."""
+    """Of one input, as far as the last position needs them: first-layer queries, keys and values come from a table, and the last
+    of several blocks has no keys or values (docs/cuda.md)."""
     d, a, h = cfg["d_model"], cfg["n_heads"] * cfg["d_head"], cfg["d_mlp"]
     rest = d * a + 2 * d * h  # W_O and MLP of a position
     attention = length * (length + 1) * a  # scores and averages, causal
     full = (cfg["n_layers"] - 1) * (length * rest + attention)
-    projections = (cfg["n_layers"] - 2) * length * 3 * d * a + length * 2 * d * a + d * a if cfg["n_layers"] > 1 else 0
-    return full + projections + 2 * length * a + rest + d * cfg["d_vocab"]
+    middle = (cfg["n_layers"] - 2) * length * 3 * d * a
+    last = 3 * d * a + 2 * length * cfg["n_heads"] * d  # W_Q, W_K^T, W_V of one position, then rows of width d
+    deep = full + middle + last if cfg["n_layers"] > 1 else 2 * length * a
+    return deep + rest + d * cfg["d_vocab"]
 
 
 def ceilings():

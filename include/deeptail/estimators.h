@@ -168,7 +168,7 @@ struct TokensplitConfig {
   void validate() const;
 };
 // The default budget: what 1.9 million re-scored proposals cost, and at most 4e5 (1e5 for dt-1l, 4e5 for
-// dt-4l); on a GPU twice that, which is still a hundred times faster there and loses fewer modes.
+// dt-4l); on a GPU twice that, and at most 1.6e6, which is still faster there and loses fewer modes.
 double tokensplit_budget(const ModelConfig& config, const Distribution& dist, Device device = Device::kCpu);
 // keep_going is told forward-pass equivalents.
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,

@@ -1,4 +1,5 @@
-// All blocks before the last one's MLP, fused: residuals stay in registers from the embedding to the end.
+// All blocks before the last one, fused: residuals stay in registers from the embedding to the end, and leave
+// as what the last block's norm makes of them (last_block.cuh goes on).
 //
 // A thread block takes as many whole inputs as fit into its rows (16 per warp); only keys and values are
 // exchanged, through shared memory. The first positions of an input have no rows where they take few values:
@@ -21,8 +22,9 @@ struct BlocksArgs {
   const __half* first;  // [rows, 384]: first-layer queries (scaled), keys, values
   const uint4* chunks;  // the weight stream
   int n_chunks;
-  __half* z;      // [n, 128]: attention of the last block at the last position
-  float* x_last;  // [n, 128]: residual there before that block
+  const float *ln_w, *ln_b;  // [128]: the last block's norm
+  __half* y;                 // [n, own rows, 128]: normalised residuals, stored columns (pack.h)
+  float* x_last;             // [n, 128]: residuals at the last position
 };
 
 // Shared memory of the kernel.
@@ -58,8 +60,7 @@ class BlocksWorker {
     find_prefixes();
     Residual x;
     embed(x);
-    for (int layer = 0; layer < args_.n_layers; ++layer) {
-      const bool last = layer + 1 == args_.n_layers;
+    for (int layer = 0; layer + 1 < args_.n_layers; ++layer) {
       __syncthreads();  // the keys and values before may still be read
       if (layer == 0)
         first_layer();
@@ -67,13 +68,10 @@ class BlocksWorker {
         project(x);
       asm volatile("cp.async.wait_all;\n");
       __syncthreads();
-      if (last) {
-        write_last(x, layer);
-      } else {
-        add_attention(x, layer);
-        mlp(x, args_.eps, args_.d_mlp, stream_, lane_);
-      }
+      add_attention(x, layer);
+      mlp(x, args_.eps, args_.d_mlp, stream_, lane_);
     }
+    write(x);
   }
 
  private:
@@ -210,34 +208,33 @@ class BlocksWorker {
     }
   }
 
-  __device__ bool is_last_position(int r) const { return r % own_ == own_ - 1; }
   // The number of the input that row r belongs to; n or more for none.
   __device__ std::uint32_t input_of(int r) const {
     const int i = r / own_;
     return (i + 1) * own_ <= Shared::kRows ? first_input_ + i : args_.n;
   }
 
-  __device__ void write_last(const Residual& x, int layer) {
-    const int row0 = kWarpRows * warp_;
-    if ((row0 / own_ + 1) * own_ - 1 >= row0 + kWarpRows) return;  // no input ends here
-    for (int head = 0; head < kHeads; ++head) {
-      std::uint32_t z[2][4];
-      attend(layer, head, z);
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int r = own_row(half);
-        if (!is_last_position(r) || input_of(r) >= args_.n) continue;
-        auto* to = reinterpret_cast<std::uint32_t*>(args_.z + static_cast<std::size_t>(input_of(r)) * kWidth +
-                                                    32 * head) +
-                   lane_ % 4;
-#pragma unroll
-        for (int k = 0; k < 2; ++k) to[8 * k] = z[k][half], to[8 * k + 4] = z[k][2 + half];
-      }
-    }
+  __device__ void write(const Residual& x) const {
+    write_residuals(x);
+    Factor y;
+    layernorm(x, args_.ln_w, args_.ln_b, args_.eps, lane_ % 4, y);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int r = own_row(half);
-      if (!is_last_position(r) || input_of(r) >= args_.n) continue;
+      if (input_of(r) >= args_.n) continue;
+      auto* to =
+          reinterpret_cast<uint4*>(args_.y + (static_cast<std::size_t>(first_input_) * own_ + r) * kWidth) +
+          4 * (lane_ % 4);
+#pragma unroll
+      for (int k = 0; k < 4; ++k)
+        to[k] = {y[2 * k][half], y[2 * k][2 + half], y[2 * k + 1][half], y[2 * k + 1][2 + half]};
+    }
+  }
+  __device__ void write_residuals(const Residual& x) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int r = own_row(half);
+      if (r % own_ + 1 != own_ || input_of(r) >= args_.n) continue;
       float* to = args_.x_last + static_cast<std::size_t>(input_of(r)) * kWidth + 2 * (lane_ % 4);
 #pragma unroll
       for (int n = 0; n < kTilesN; ++n)

@@ -1,4 +1,5 @@
-// The order of kernels: attention of the last position (one layer) or all blocks, the last MLP, unembedding.
+// The order of kernels: attention of the last position (one layer), or all blocks but the last and its
+// attention; the last MLP; unembedding.
 #include "compute_cuda/fast_forward.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "compute_cuda/device.cuh"
 #include "compute_cuda/first_layer.cuh"
 #include "compute_cuda/last_attention.cuh"
+#include "compute_cuda/last_block.cuh"
 #include "compute_cuda/pack.h"
 #include "compute_cuda/tail.cuh"
 
@@ -60,18 +62,49 @@ struct FastForward::Impl {
         w_u_(columns_of_unembedding(m)),
         batch_(batch),
         first_(inputs.row_token.size() * 384),
-        z_(batch * kWidth),
-        y_(batch * kWidth),
-        x_last_(m.n_layers > 1 ? batch * kWidth : 0) {
-    mlp_chunks_ = stream_on_device(pack_rest(m.blocks.back(), m.d_mlp, tile_order()));
+        y_(batch * kWidth) {
     unembed_chunks_ = stream_on_device(pack_unembedding(m, tile_order()));
     prepare_device();
     fill_first_layer(m.blocks.front(), inputs.row_token.size());
-    if (n_layers_ == 1) return;
+    if (n_layers_ > 1) {
+      prepare_deep(m, inputs);
+    } else {
+      z_ = DeviceArray<__half>(batch * kWidth);
+      mlp_chunks_ = stream_on_device(pack_rest(m.blocks.back(), m.d_mlp, tile_order()));
+    }
+  }
+
+  void prepare_deep(const DenseModel& m, const DenseInputs& inputs) {
+    const DenseBlock& last = m.blocks.back();
     block_chunks_ = stream_on_device(pack_blocks(m, tile_order()));
+    query_chunks_ = stream_on_device(pack_last_queries(last, tile_order()));
+    mlp_chunks_ = stream_on_device(pack_last_rest(last, m.d_mlp, tile_order()));
+    ln_last_w_ = DeviceArray<float>(last.ln1_w);
+    ln_last_b_ = DeviceArray<float>(last.ln1_b);
     prefixes_.emplace(m, inputs, 16 * warps_);
     prefixes_->fill(m, embedding_);
+    last_rows_ = DeviceArray<__half>(batch_ * own() * kWidth);
+    u_ = DeviceArray<__half>(batch_ * kHeads * kWidth);
+    averages_ = DeviceArray<__half>(batch_ * kHeads * kWidth);
+    x_last_ = DeviceArray<float>(batch_ * kWidth);
+    choose_average_blocks();
   }
+  int average_tiles() const { return std::max(2, (length_ + 15) / 16); }
+  static auto average_kernel(int tiles) {
+    return tiles == 2 ? last_average<2> : tiles == 3 ? last_average<3> : last_average<4>;
+  }
+  // As many thread blocks as the device runs at a time.
+  void choose_average_blocks() {
+    const int tiles = average_tiles();
+    allow_shared(reinterpret_cast<const void*>(average_kernel(tiles)), average_shared(tiles));
+    int at_once = 0;
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, average_kernel(tiles), 32 * kAverageWarps,
+                                                        average_shared(tiles)),
+          "thread blocks at once");
+    average_blocks_ = std::max(1, at_once) * n_sm_;
+  }
+  // Rows of an input that have no prefix.
+  std::size_t own() const { return static_cast<std::size_t>(length_ - prefixes_->view().n_positions); }
 
   void run_blocks(std::uint32_t n, const std::uint32_t* rows, cudaStream_t stream) const {
     if (n_layers_ == 1) {
@@ -79,6 +112,11 @@ struct FastForward::Impl {
       kernel<<<n_sm_ * 8, 256, 0, stream>>>(n, length_, rows, first_.data(), z_.data());
       return;
     }
+    run_deep_blocks(n, rows, stream);
+    run_last_attention(n, rows, stream);
+  }
+
+  void run_deep_blocks(std::uint32_t n, const std::uint32_t* rows, cudaStream_t stream) const {
     const BlocksArgs args{.n = n,
                           .length = length_,
                           .n_layers = n_layers_,
@@ -91,11 +129,34 @@ struct FastForward::Impl {
                           .first = first_.data(),
                           .chunks = block_chunks_.data(),
                           .n_chunks = static_cast<int>(block_chunks_.size() / kChunkVectors),
-                          .z = z_.data(),
+                          .ln_w = ln_last_w_.data(),
+                          .ln_b = ln_last_b_.data(),
+                          .y = last_rows_.data(),
                           .x_last = x_last_.data()};
     if (warps_ == 12) blocks<12><<<n_sm_, 384, sizeof(BlocksShared<12>), stream>>>(args);
     if (warps_ == 8) blocks<8><<<n_sm_, 256, sizeof(BlocksShared<8>), stream>>>(args);
     if (warps_ == 4) blocks<4><<<n_sm_, 128, sizeof(BlocksShared<4>), stream>>>(args);
+  }
+
+  void run_last_attention(std::uint32_t n, const std::uint32_t* rows, cudaStream_t stream) const {
+    const LastQueriesArgs queries{.n = n,
+                                  .own = static_cast<int>(own()),
+                                  .query_scale = query_scale_,
+                                  .y = last_rows_.data(),
+                                  .chunks = query_chunks_.data(),
+                                  .n_chunks = static_cast<int>(query_chunks_.size() / kChunkVectors),
+                                  .u = u_.data()};
+    last_queries<<<n_sm_, 32 * kQueryWarps, sizeof(QueryStream::Shared), stream>>>(queries);
+    const LastAverageArgs average{.n = n,
+                                  .length = length_,
+                                  .rows = rows,
+                                  .prefix = prefixes_->view(),
+                                  .y = last_rows_.data(),
+                                  .u = u_.data(),
+                                  .averages = averages_.data()};
+    const int tiles = average_tiles();
+    const auto kernel = average_kernel(tiles);
+    kernel<<<average_blocks_, 32 * kAverageWarps, average_shared(tiles), stream>>>(average);
   }
 
   // The normalised residuals at the last position: y_.
@@ -105,6 +166,7 @@ struct FastForward::Impl {
                            .d_mlp = d_mlp_,
                            .eps = eps_,
                            .z = z_.data(),
+                           .averages = averages_.data(),
                            .x_last = x_last_.data(),
                            .embedding = embedding_,
                            .rows = rows,
@@ -113,7 +175,8 @@ struct FastForward::Impl {
                            .chunks = mlp_chunks_.data(),
                            .n_chunks = static_cast<int>(mlp_chunks_.size() / kChunkVectors),
                            .out = y_.data()};
-    last_mlp<<<n_sm_, 32 * kMlpWarps, sizeof(MlpStream::Shared), stream>>>(args);
+    const auto kernel = n_layers_ > 1 ? last_mlp<true> : last_mlp<false>;
+    kernel<<<n_sm_, 32 * kMlpWarps, sizeof(MlpStream::Shared), stream>>>(args);
   }
 
   void say(std::uint32_t n, const std::uint32_t* rows, const NearTies& near, const Verdicts& verdicts,
@@ -126,9 +189,9 @@ struct FastForward::Impl {
                cudaStream_t stream) const {
     for (std::size_t done = 0; done < n; done += batch_) {
       const auto now = static_cast<std::uint32_t>(std::min<std::size_t>(batch_, n - done));
-      const std::uint32_t* own = rows + done * static_cast<std::size_t>(length_);
-      run_blocks(now, own, stream);
-      run_last_mlp(now, own, stream);
+      const std::uint32_t* now_rows = rows + done * static_cast<std::size_t>(length_);
+      run_blocks(now, now_rows, stream);
+      run_last_mlp(now, now_rows, stream);
       run_unembed(now, StoreMargin{target + done, w_u_.data(), b_u_.data(), margin + done}, stream);
     }
     check(cudaGetLastError(), "starting the kernels");
@@ -152,7 +215,9 @@ struct FastForward::Impl {
     if (warps_ == 12) allow_shared(reinterpret_cast<const void*>(blocks<12>), sizeof(BlocksShared<12>));
     if (warps_ == 8) allow_shared(reinterpret_cast<const void*>(blocks<8>), sizeof(BlocksShared<8>));
     if (warps_ == 4) allow_shared(reinterpret_cast<const void*>(blocks<4>), sizeof(BlocksShared<4>));
-    allow_shared(reinterpret_cast<const void*>(last_mlp), sizeof(MlpStream::Shared));
+    allow_shared(reinterpret_cast<const void*>(last_queries), sizeof(QueryStream::Shared));
+    allow_shared(reinterpret_cast<const void*>(last_mlp<false>), sizeof(MlpStream::Shared));
+    allow_shared(reinterpret_cast<const void*>(last_mlp<true>), sizeof(MlpStream::Shared));
     allow_shared(reinterpret_cast<const void*>(unembed<CountSaid>), sizeof(UnembedStream::Shared));
     allow_shared(reinterpret_cast<const void*>(unembed<StoreMargin>), sizeof(UnembedStream::Shared));
   }
@@ -167,16 +232,21 @@ struct FastForward::Impl {
   DeviceArray<float> w_e_, w_pos_;
   DeviceArray<std::uint32_t> row_token_, row_position_;
   Embedding embedding_;
-  int length_, n_layers_, d_mlp_, n_sm_ = 0, warps_ = 12;
+  int length_, n_layers_, d_mlp_, n_sm_ = 0, warps_ = 12, average_blocks_ = 0;
   float eps_, query_scale_;
   DeviceArray<float> ln_final_w_, ln_final_b_, b_u_;
   DeviceArray<__half> w_u_;  // [d_vocab, 128]
   std::size_t batch_;
   DeviceArray<__half> first_;  // [rows, 384]
-  DeviceArray<__half> z_, y_;  // [batch, 128]
-  DeviceArray<float> x_last_;  // [batch, 128]
+  DeviceArray<__half> z_, y_;  // [batch, 128]; z for one layer
+  DeviceArray<uint4> mlp_chunks_, unembed_chunks_;
+  // For more than one layer:
   std::optional<PrefixTable> prefixes_;
-  DeviceArray<uint4> block_chunks_, mlp_chunks_, unembed_chunks_;
+  DeviceArray<uint4> block_chunks_, query_chunks_;
+  DeviceArray<float> ln_last_w_, ln_last_b_;
+  DeviceArray<__half> last_rows_;     // [batch, own rows, 128]
+  DeviceArray<__half> u_, averages_;  // [batch, heads, 128]
+  DeviceArray<float> x_last_;         // [batch, 128]
 };
 
 bool FastForward::fits(const DenseModel& m, std::size_t length) {

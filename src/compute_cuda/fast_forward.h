@@ -1,5 +1,5 @@
 // The forward pass in fp16 for the zoo's sizes: tensor-core products with fp32 sums, everything from the
-// embedding to the token said or the margin without logits or residuals in device memory. For .cu files.
+// embedding to the token said or the margin without logits in device memory. For .cu files.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -35,8 +35,8 @@ class FastForward {
   ~FastForward();
   FastForward(FastForward&&) noexcept;
 
-  // rows: [n, length], rows of DenseInputs, n at most max_inputs. Two steps, asynchronous: attention of the
-  // last block at the last position and the residual there; then the rest of that block, and what is said.
+  // rows: [n, length], rows of DenseInputs, n at most max_inputs. Two steps, asynchronous: what the last
+  // position's attention in the last block sees, and the residual there; then the rest, and what is said.
   void run_blocks(std::uint32_t n, const std::uint32_t* rows, cudaStream_t stream) const;
   void say(std::uint32_t n, const std::uint32_t* rows, const NearTies& near, const Verdicts& verdicts,
            cudaStream_t stream) const;

@@ -85,19 +85,59 @@ void append_rest(const DenseBlock& block, std::size_t d_mlp, TileOrder order, Ha
   }
 }
 
+// A projection with its rows in the order of stored columns: [128, 128].
+std::vector<float> from_stored(const DenseBlock& block, std::size_t first_column) {
+  std::vector<float> w(128 * 128);
+  for (std::size_t s = 0; s < 128; ++s)
+    for (std::size_t n = 0; n < 128; ++n)
+      w[s * 128 + n] = block.w_qkv[stored_column(s) * 384 + first_column + n];
+  return w;
+}
+std::vector<float> transposed(const std::vector<float>& w) {
+  std::vector<float> t(w.size());
+  for (std::size_t i = 0; i < 128; ++i)
+    for (std::size_t j = 0; j < 128; ++j) t[j * 128 + i] = w[i * 128 + j];
+  return t;
+}
+
 }  // namespace
 
 Halves pack_blocks(const DenseModel& model, TileOrder order) {
   Halves out;
-  for (std::size_t layer = 0; layer < model.n_layers; ++layer) {
+  for (std::size_t layer = 0; layer + 1 < model.n_layers; ++layer) {
     if (layer > 0) append_projections(model.blocks[layer], order, out);
-    if (layer + 1 < model.n_layers) append_rest(model.blocks[layer], model.d_mlp, order, out);
+    append_rest(model.blocks[layer], model.d_mlp, order, out);
   }
   return out;
 }
 
 Halves pack_rest(const DenseBlock& block, std::size_t d_mlp, TileOrder order) {
   Halves out;
+  append_rest(block, d_mlp, order, out);
+  return out;
+}
+
+Halves pack_last_queries(const DenseBlock& block, TileOrder order) {
+  const std::vector<float> queries = from_stored(block, 0), back = transposed(from_stored(block, 128));
+  Halves out;
+  for (const std::size_t first : {0, 64}) {
+    append_columns({queries.data(), 128, 128}, first, 64, order, out);
+    append_vectors(block.b_qkv.data() + first, 64, nullptr, nullptr, out);
+  }
+  for (const std::size_t first : {0, 64}) {
+    append_rows({back.data(), 128, 128}, first, 64, order, out);
+    append_vectors(nullptr, 0, nullptr, nullptr, out);
+  }
+  return out;
+}
+
+Halves pack_last_rest(const DenseBlock& block, std::size_t d_mlp, TileOrder order) {
+  const std::vector<float> values = from_stored(block, 256);
+  Halves out;
+  for (const std::size_t first : {0, 64}) {
+    append_columns({values.data(), 128, 128}, first, 64, order, out);
+    append_vectors(block.b_qkv.data() + 256 + first, 64, nullptr, nullptr, out);
+  }
   append_rest(block, d_mlp, order, out);
   return out;
 }

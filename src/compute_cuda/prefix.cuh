@@ -1,5 +1,6 @@
 // The first positions of an input, where they take few values together (the beginning of text, fixed words):
-// keys and values of every layer for each such prefix, as a table.
+// for each such prefix keys and values of every layer but the last, whose normalised rows are kept instead,
+// as tables.
 #pragma once
 
 #include "compute_cuda/device.cuh"
@@ -18,6 +19,7 @@ struct Prefix {
   std::uint32_t n_prefixes = 0;
   std::uint32_t first_row[kPrefixPositions] = {}, stride[kPrefixPositions] = {};
   const uint4* table = nullptr;  // [layer][prefix][head][keys, values][lane]: B tiles, each lane's own
+  const __half* last = nullptr;  // [prefix][8][128]: rows of the last block, stored columns (pack.h)
 
   // Of the input that begins with these rows.
   __device__ std::uint32_t number(const std::uint32_t* input) const {
@@ -44,6 +46,7 @@ struct PrefixLayerArgs {
   float eps;
   float* x;  // [prefixes, 8, 128]: residuals before the block, then after it
   uint4* table;
+  __half* last;
 };
 
 // Where the residuals of the prefixes begin. Positions beyond the prefix repeat its last one; nobody sees
@@ -73,12 +76,12 @@ class PrefixLayer {
     const PlainBlock& b = args_.block;
     for (int p = 0; p < kPrefixPositions; ++p) now_[p] = x[p * kWidth];
     normalise_rows(b.ln1_w, b.ln1_b);
+    if (args_.layer + 1 == args_.n_layers) return write_rows();
     project(b, 0, s_.q);
     project(b, 1, s_.k);
     project(b, 2, s_.v);
     __syncthreads();
     write_tiles();
-    if (args_.layer + 1 == args_.n_layers) return;
     attend_plainly();
     add_product(b.w_o);
     for (int p = 0; p < kPrefixPositions; ++p) now_[p] += b.b_o[c_];
@@ -104,6 +107,12 @@ class PrefixLayer {
       for (int k = 0; k < kWidth; ++k) sum = fmaf(s_.y[p][k], b.w_qkv[k * 3 * kWidth + column], sum);
       out[p][c_] = sum;
     }
+  }
+  // Thread c stores what lies at place c.
+  __device__ void write_rows() const {
+    __half* to = args_.last + static_cast<std::size_t>(blockIdx.x) * kPrefixPositions * kWidth + c_;
+    const int column = c_ % 32 / 2 * 8 + c_ / 32 * 2 + c_ % 2;
+    for (int p = 0; p < kPrefixPositions; ++p) to[p * kWidth] = __float2half_rn(s_.y[p][column]);
   }
   // The lane's part of the keys as the factor of the scores, and of the values as that of the weights.
   __device__ void write_tiles() const {
@@ -181,8 +190,10 @@ class PrefixTable {
   // no room for more.
   PrefixTable(const DenseModel& m, const DenseInputs& inputs, int n_rows) : prefix_(choose(inputs, n_rows)) {
     if (prefix_.n_positions == 0) return;
-    table_ = DeviceArray<uint4>(m.n_layers * prefix_.n_prefixes * kHeads * kPrefixHead);
+    table_ = DeviceArray<uint4>((m.n_layers - 1) * prefix_.n_prefixes * kHeads * kPrefixHead);
+    last_ = DeviceArray<__half>(static_cast<std::size_t>(prefix_.n_prefixes) * kPrefixPositions * kWidth);
     prefix_.table = table_.data();
+    prefix_.last = last_.data();
   }
   const Prefix& view() const { return prefix_; }
 
@@ -227,13 +238,15 @@ class PrefixTable {
         .d_mlp = static_cast<int>(m.d_mlp),
         .eps = m.eps,
         .x = x,
-        .table = table_.data()};
+        .table = table_.data(),
+        .last = last_.data()};
     prefix_layer<<<prefix_.n_prefixes, kWidth>>>(args);
     check(cudaDeviceSynchronize(), "prefixes");  // before the weights go
   }
 
   Prefix prefix_;
   DeviceArray<uint4> table_;
+  DeviceArray<__half> last_;
 };
 
 }  // namespace deeptail::cuda

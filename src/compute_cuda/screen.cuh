@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kMoveThreads)
 class Screen {
  public:
   Screen(const DenseModel& model, const DenseInputs& inputs, std::size_t max_particles)
-      : fast_(model, inputs, std::min<std::size_t>(max_particles, 1 << 18)),
+      : fast_(model, inputs, std::min<std::size_t>(max_particles, 1 << 17)),
         n_(1),
         rows_(max_particles * inputs.length()),
         target_(max_particles),

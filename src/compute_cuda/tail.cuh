@@ -1,6 +1,6 @@
-// From the last block's attention to the token said or the margin, in two kernels: W_O, MLP and ln_final;
-// unembedding and argmax. Logits exist in registers only. Two kernels because the second needs half the
-// registers, and twice the warps hide what the argmax costs.
+// From the last block's attention to the token said or the margin, in two kernels: W_V (for more than one
+// layer), W_O, MLP and ln_final; unembedding and argmax. Logits exist in registers only. Two kernels because
+// the second needs half the registers, and twice the warps hide what the argmax costs.
 #pragma once
 
 #include "compute_cuda/embedding.cuh"
@@ -13,8 +13,9 @@ struct LastMlpArgs {
   std::uint32_t n;
   int length, d_mlp;
   float eps;
-  const __half* z;      // [n, 128]: attention of the last block
-  const float* x_last;  // [n, 128]: residual before it, or null: the embedding of the last position
+  const __half* z;         // [n, 128]: attention of the last block (one layer),
+  const __half* averages;  // [n, heads, 128]: or the rows of which it is to be made (last_block.cuh)
+  const float* x_last;     // [n, 128]: residual before it (not for one layer: embedding of the last position)
   Embedding embedding;
   const std::uint32_t* rows;  // [n, length]
   const float *ln_final_w, *ln_final_b;
@@ -58,13 +59,17 @@ struct WarpRows {
   __device__ std::uint32_t clamped(int half) const { return min(row(half), n - 1); }
 };
 
-// The A tile of columns [16 k, 16 k + 16) of rows in memory: [n, 128].
-__device__ inline void load_factor(const __half* rows, const WarpRows& at, int k, std::uint32_t (&a)[4]) {
+// The A tiles of rows in memory, `stride` halves apart.
+__device__ inline void load_factor(const __half* rows, std::size_t stride, const WarpRows& at, Factor& a) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    a[i] = __ldg(reinterpret_cast<const std::uint32_t*>(rows +
-                                                        static_cast<std::size_t>(at.clamped(i % 2)) * kWidth +
-                                                        16 * k + 8 * (i / 2) + 2 * (at.lane % 4)));
+  for (int half = 0; half < 2; ++half) {
+    const __half* row = rows + at.clamped(half) * stride + 2 * (at.lane % 4);
+#pragma unroll
+    for (int k = 0; k < kTilesK; ++k)
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        a[k][2 * i + half] = __ldg(reinterpret_cast<const std::uint32_t*>(row + 16 * k + 8 * i));
+  }
 }
 
 inline constexpr int kMlpStages = 6, kUnembedStages = 5;
@@ -74,6 +79,7 @@ inline constexpr int kUnembedWarps = 8, kUnembedRows = 16 * kUnembedWarps;
 using MlpStream = WeightStream<32 * kMlpWarps, kMlpStages>;
 using UnembedStream = WeightStream<32 * kUnembedWarps, kUnembedStages>;
 
+template <bool kDeep>
 class LastMlp {
  public:
   __device__ LastMlp(const LastMlpArgs& args, MlpStream::Shared& shared)
@@ -81,9 +87,14 @@ class LastMlp {
 
   __device__ void run(std::uint32_t first) {
     const WarpRows at{first + 16 * (threadIdx.x / 32), args_.n, lane_};
+    Factor z;  // attention; before the residuals, for which there would be no registers
+    if constexpr (kDeep)
+      values(at, z);
+    else
+      load_factor(args_.z, kWidth, at, z);
     Residual x;
     begin(at, x);
-    add_attention(at, x);
+    add_attention(z, x);
     mlp(x, args_.eps, args_.d_mlp, stream_, lane_);
     Factor a;
     layernorm(x, args_.ln_final_w, args_.ln_final_b, args_.eps, lane_ % 4, a);
@@ -96,7 +107,7 @@ class LastMlp {
     for (int half = 0; half < 2; ++half) {
       const std::size_t i = at.clamped(half);
       const int column = 2 * (lane_ % 4);
-      if (args_.x_last != nullptr) {
+      if constexpr (kDeep) {
 #pragma unroll
         for (int n = 0; n < kTilesN; ++n) {
           const float2 v = load2(args_.x_last + i * kWidth + 8 * n + column);
@@ -116,14 +127,30 @@ class LastMlp {
     }
   }
 
-  __device__ void add_attention(const WarpRows& at, Residual& x) {
+  __device__ void add_attention(const Factor& z, Residual& x) {
+#pragma unroll
     for (int side = 0; side < 2; ++side) {
       const Chunk chunk = stream_.next();
       if (side == 0) add_bias(x, chunk.first(), lane_ % 4);
-      std::uint32_t z[4][4];
+      add_times_rows<4>(x, chunk.tiles, lane_, z + 4 * side);
+    }
+  }
+  // Averages of rows to averages of values. A chunk has the columns of two heads, of which a head's rows need
+  // half.
+  __device__ void values(const WarpRows& at, Factor& z) {
 #pragma unroll
-      for (int k = 0; k < 4; ++k) load_factor(args_.z, at, 4 * side + k, z[k]);
-      add_times_rows<4>(x, chunk.tiles, lane_, z);
+    for (int side = 0; side < 2; ++side) {
+      const Chunk chunk = stream_.next();
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        Factor a;
+        load_factor(args_.averages + (2 * side + h) * kWidth, kHeads * kWidth, at, a);
+        float c[8][4];
+        times_columns<8>(chunk, lane_, c, a);
+#pragma unroll
+        for (int k = 0; k < 2; ++k)
+          to_factor(c[4 * h + 2 * k], c[4 * h + 2 * k + 1], z[4 * side + 2 * h + k]);
+      }
     }
   }
 
@@ -144,9 +171,10 @@ class LastMlp {
   int lane_ = threadIdx.x % 32;
 };
 
+template <bool kDeep>
 __global__ void __launch_bounds__(32 * kMlpWarps, 1) last_mlp(const __grid_constant__ LastMlpArgs args) {
   extern __shared__ __align__(128) unsigned char memory[];
-  LastMlp worker(args, *reinterpret_cast<MlpStream::Shared*>(memory));
+  LastMlp<kDeep> worker(args, *reinterpret_cast<MlpStream::Shared*>(memory));
   for (std::uint32_t first = blockIdx.x * kMlpRows; first < args.n; first += gridDim.x * kMlpRows)
     worker.run(first);
 }
@@ -212,8 +240,7 @@ class Unembed {
   __device__ void run(std::uint32_t first) {
     const WarpRows at{first + 16 * (threadIdx.x / 32), args_.n, lane_};
     Factor a;
-#pragma unroll
-    for (int k = 0; k < kTilesK; ++k) load_factor(args_.y, at, k, a[k]);
+    load_factor(args_.y, kWidth, at, a);
     TopTwo top[2];
     for (int i = 0; i < args_.n_chunks; ++i) look(a, 64 * i, top);
 #pragma unroll

@@ -18,7 +18,9 @@ namespace {
 
 std::size_t usual_batch(const DenseModel& m, bool fast) {
   if (!fast) return 1u << 16;
-  return m.n_layers == 1 ? 1u << 20 : 1u << 18;
+  // Rows of the last block are in memory for more than one layer. A multiple of what thread blocks take at
+  // once.
+  return m.n_layers == 1 ? 1u << 20 : 960u * static_cast<unsigned>(device_traits().n_sm);
 }
 
 }  // namespace
@@ -33,7 +35,7 @@ std::string device_name() {
 }
 
 struct TruthEngine::Impl {
-  static constexpr std::size_t kBatchesListed = 8;  // near-ties are decided after that many batches
+  static constexpr std::size_t kBatchesListed = 16;  // near-ties are decided after that many batches
   static constexpr std::uint32_t kAtOnce = 1 << 16;
 
   Impl(const DenseModel& m, const DenseInputs& inputs, std::uint64_t seed_, const EngineOptions& options_)

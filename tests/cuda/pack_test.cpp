@@ -95,19 +95,52 @@ TEST(Pack, MlpChunksOfColumnsAndRowsInTurn) {
   EXPECT_EQ(vector_value(s, 4, 5), b.b_in[69]);
 }
 
-// Keys, values, queries of every block but the first; W_O and MLP of every block but the last.
+// Keys, values, queries of every block but the first, then W_O and MLP; the last block has streams of its
+// own.
 TEST(Pack, BlocksStream) {
-  const DenseModel m = two_layers();
-  const Halves s = pack_blocks(m, TileOrder::kWgmma);
+  DenseModel m = two_layers();
   const std::size_t rest = 2 + kMlp / 32;
-  ASSERT_EQ(s.size(), (rest + 6) * kChunkHalves);
+  EXPECT_EQ(pack_blocks(m, TileOrder::kWgmma).size(), rest * kChunkHalves);
+  m.blocks.push_back(m.blocks.front());
+  m.n_layers = 3;
+  const Halves s = pack_blocks(m, TileOrder::kWgmma);
+  ASSERT_EQ(s.size(), (rest + 6 + rest) * kChunkHalves);
   EXPECT_EQ(vector_value(s, 0, 64), m.blocks[0].b_o[0]);
   EXPECT_EQ(vector_value(s, rest, 64 + 3), m.blocks[1].ln1_w[3]);
+  EXPECT_EQ(vector_value(s, rest + 6, 64), m.blocks[1].b_o[0]);
   for (std::size_t k = 0; k < 128; ++k)
     for (std::size_t n = 0; n < 384; ++n) {
       const std::size_t chunk = rest + (n < 128 ? 4 + n / 64 : n / 64 - 2);
       EXPECT_EQ(tile_value(s, chunk, core_place(k, n % 64, 64)), m.blocks[1].w_qkv[k * 384 + n]);
     }
+}
+
+// Column 8 n + 2 t + i of a row lies at 32 t + 2 n + i.
+TEST(Pack, StoredColumnsAreAPermutation) {
+  for (std::size_t n = 0; n < 16; ++n)
+    for (std::size_t t = 0; t < 4; ++t)
+      for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(stored_column(32 * t + 2 * n + i), 8 * n + 2 * t + i);
+}
+
+TEST(Pack, LastBlockTakesAndGivesStoredColumns) {
+  const DenseModel m = two_layers();
+  const DenseBlock& b = m.blocks[1];
+  const Halves queries = pack_last_queries(b, TileOrder::kWgmma);
+  const Halves rest = pack_last_rest(b, kMlp, TileOrder::kWgmma);
+  ASSERT_EQ(queries.size(), 4 * kChunkHalves);
+  ASSERT_EQ(rest.size(), (4 + kMlp / 32) * kChunkHalves);
+  for (std::size_t s = 0; s < 128; ++s)
+    for (std::size_t n = 0; n < 128; ++n) {
+      const float* row = &b.w_qkv[stored_column(s) * 384];
+      EXPECT_EQ(tile_value(queries, n / 64, core_place(s, n % 64, 64)), row[n]);
+      EXPECT_EQ(tile_value(queries, 2 + n / 64, core_place(n % 64, s, 128)), row[128 + n]);
+      EXPECT_EQ(tile_value(rest, n / 64, core_place(s, n % 64, 64)), row[256 + n]);
+      EXPECT_EQ(tile_value(rest, 2 + s / 64, core_place(s % 64, n, 128)), b.w_o[s * 128 + n]);
+    }
+  EXPECT_EQ(vector_value(queries, 1, 3), b.b_qkv[67]);
+  EXPECT_EQ(vector_value(rest, 1, 3), b.b_qkv[256 + 67]);
+  EXPECT_EQ(vector_value(rest, 2, 64 + 5), b.b_o[5]);
+  EXPECT_EQ(vector_value(rest, 4, 64 + 5), b.ln2_w[5]);
 }
 
 }  // namespace
