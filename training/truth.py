@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ground truth by brute force: which token is the argmax, counted over many sampled inputs, on a CUDA device.
 
-    python3 training/truth.py --models models --distributions distributions --samples dt-2l=28 --dists if english spanish icl --out truth
+    python3 training/truth.py --models models --distributions distributions --samples dt-1l=28 dt-2l=28 dt-4l=28 --out DATA/truth
 
 Samples come from the frozen tables with integer weights (multiples of 2^-32), one 32-bit Philox word per (seed, sample, position). The
 first 2^20 inputs of every pair are also run through the plain fp32 transformer, and the disagreement is reported. Pairs whose file
