@@ -36,11 +36,6 @@ std::uint64_t count_batches(cuda::TruthEngine& engine, std::uint64_t first, std:
   return done;
 }
 
-// fp16 was seen to decide otherwise than fp32 up to a gap of 7.8 times its rounding error, in 2^17 inputs of
-// each of 16 pairs.
-constexpr std::size_t kRoundingInputs = 1 << 14;
-constexpr double kRoundings = 10.0;
-
 }  // namespace
 
 CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, std::uint64_t seed,
@@ -50,7 +45,7 @@ CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, st
     const auto engine = std::make_shared<cuda::TruthEngine>(
         cuda::dense_model(model), cuda::dense_inputs(dist), seed,
         cuda::EngineOptions{.near_tie = static_cast<float>(near_tie.value_or(0.0))});
-    if (!near_tie) engine->set_near_tie(static_cast<float>(kRoundings * engine->rounding(kRoundingInputs)));
+    if (!near_tie) engine->set_near_tie(engine->usual_near_tie());
     return [engine](std::uint64_t first, std::uint64_t count, std::span<std::uint64_t> counts,
                     const KeepGoing& keep_going) {
       try {

@@ -35,9 +35,8 @@ class TruthEngine {
   ~TruthEngine();
 
   void set_near_tie(float near_tie);
-  // How far fp16 is off: root mean square change of the gap between the two best logits, over the first n
-  // samples.
-  double rounding(std::size_t n);
+  // The bound to use where none is given, from how far fp16 is off on the first samples.
+  float usual_near_tie();
 
   // Starts counting samples [first, first + n); returns before it is done.
   void count(std::uint64_t first, std::uint64_t n);

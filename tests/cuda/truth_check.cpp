@@ -1,14 +1,19 @@
 // Counting on the GPU against the CPU and against fp32, pair by pair, with rates: a table.
 //   cuda_truth_check [--models dt-1l,..] [--dists hex,..] [--cpu 2^k] [--compare 2^k] [--time 2^k]
-// Fails when inputs differ, when fp32 decisions differ from the CPU's beyond rounding, or when near-ties
-// leave an fp16 decision that fp32 would not make.
+//                    [--near-tie X]
+//   cpu        2^k inputs, one by one: the same, and the same said after them, but for ties
+//   compare    2^k inputs: fp16 against fp32, and what deciding near-ties again leaves of the difference
+//   time       2^k inputs: inputs per second, and the stages of a batch; 0: not timed
+// Fails when inputs differ, when another token than the CPU's is said though fp32 has no tie, or when more
+// than one fp16 decision in a million stays that fp32 would not make.
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,11 +25,15 @@ namespace {
 
 using namespace deeptail;
 
+// A gap of two logits in fp32 that the order of sums may turn, and the share of wrong decisions allowed.
+constexpr float kTie = 1e-4f;
+constexpr double kLeft = 1e-6;
+
 struct Settings {
   std::vector<std::string> models = {"dt-1l", "dt-2l", "dt-4l"};
   std::vector<std::string> dists = {"hex", "camel", "colon", "if", "caps", "english", "spanish", "icl"};
   int cpu = 12, compare = 18, time = 26;
-  float near_tie = 0.04f;
+  std::optional<float> near_tie;  // without it, what counting uses
 };
 
 std::vector<std::string> split(const std::string& text) {
@@ -58,82 +67,98 @@ struct Seconds {
   }
 };
 
-// Returns the number of failures.
-int check_pair(const Settings& s, const std::string& name, const std::string& dist_name, ThreadPool& pool) {
-  const Transformer model = Transformer::load(find_model(name));
-  const Distribution dist = load_distribution(dist_name);
-  const cuda::DenseInputs inputs = cuda::dense_inputs(dist);
-  const cuda::DenseModel dense = cuda::dense_model(model);
-  cuda::TruthEngine engine(dense, inputs, 1, {.near_tie = s.near_tie});
-  int failures = 0;
+struct Pair {
+  std::string name, dist_name;
+  Transformer model = Transformer::load(find_model(name));
+  Distribution dist = load_distribution(dist_name);
+  cuda::DenseModel dense = cuda::dense_model(model);
+  cuda::DenseInputs inputs = cuda::dense_inputs(dist);
+  cuda::TruthEngine engine{dense, inputs, 1, {}};  // as users have it
+  cuda::TruthEngine bare{dense, inputs, 1, {}};    // without the second look at near-ties
+};
 
-  const std::size_t n_cpu = std::size_t{1} << s.cpu, length = dist.length();
-  std::vector<TokenId> tokens(n_cpu * length);
-  sample_range(dist, 1, 0, pool, tokens);
-  const std::vector<std::uint32_t> rows = engine.sampled_rows(0, n_cpu);
-  std::size_t wrong_inputs = 0;
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    wrong_inputs += inputs.row_token[rows[i]] != static_cast<std::uint32_t>(tokens[i]);
-  InputRunner runner(model, dist, 1, pool);
-  const auto said = runner.run(0, n_cpu);
-  const cuda::Decisions exact = engine.decide_exact(0, n_cpu);
-  std::size_t differ_cpu = 0;
-  float worst_cpu = 0.0f;
-  for (std::size_t i = 0; i < n_cpu; ++i)
-    if (exact.said[i] != static_cast<std::uint32_t>(said[i])) {
-      ++differ_cpu;
-      worst_cpu = std::max(worst_cpu, exact.gap[i]);
+// Calls visit(first, n) for batches that cover 2^log_n inputs.
+template <class Visit>
+std::size_t in_batches(int log_n, const Pair& pair, const Visit& visit) {
+  const std::size_t n = std::size_t{1} << log_n;
+  for (std::size_t first = 0; first < n; first += pair.engine.batch())
+    visit(first, std::min(n - first, pair.engine.batch()));
+  return n;
+}
+
+// Inputs, and what is said after them, against the CPU's. Where it differs, fp32 must have had two logits
+// next to each other.
+int check_against_cpu(const Settings& s, Pair& pair, ThreadPool& pool) {
+  std::size_t wrong_inputs = 0, differ = 0;
+  float worst = 0.0f;
+  InputRunner runner(pair.model, pair.dist, 1, pool);
+  const std::size_t n = in_batches(s.cpu, pair, [&](std::size_t first, std::size_t now) {
+    const std::span<const TokenId> said = runner.run(first, now);
+    const std::vector<std::uint32_t> rows = pair.engine.sampled_rows(first, now);
+    for (std::size_t i = 0, k = 0; i < now; ++i)
+      for (const TokenId token : runner.input(i))
+        wrong_inputs += pair.inputs.row_token[rows[k++]] != static_cast<std::uint32_t>(token);
+    const cuda::Decisions gpu = pair.engine.decide(first, now), exact = pair.engine.decide_exact(first, now);
+    for (std::size_t i = 0; i < now; ++i) {
+      if (gpu.said[i] == static_cast<std::uint32_t>(said[i])) continue;
+      ++differ;
+      worst = std::max(worst, exact.gap[i]);
     }
-  failures += wrong_inputs > 0 || worst_cpu > 1e-4f;
+  });
+  fmt::print(" | inputs {} | cpu/gpu differ {}/{} worst gap {:.1e}", wrong_inputs == 0 ? "same" : "WRONG",
+             differ, n, worst);
+  return wrong_inputs > 0 || worst > kTie;
+}
 
-  // fp16 decisions without the second look.
-  cuda::TruthEngine bare(dense, inputs, 1, {.near_tie = 0.0f});
-  const std::size_t n = std::size_t{1} << s.compare;
+// fp16 against fp32, and what the second look leaves.
+int check_rounding(const Settings& s, Pair& pair) {
   std::size_t differ = 0, left = 0;
   float worst_gap = 0.0f, worst_change = 0.0f;
   double square_change = 0.0;
-  const float bounds[] = {0.005f, 0.01f, 0.02f, 0.04f, 0.08f};
-  std::size_t below[5] = {}, done = 0;
-  for (; done < n; done += std::min(n, bare.batch())) {
-    const std::size_t now = std::min(n, bare.batch());
-    const cuda::Decisions fast = bare.decide(done, now), all = engine.decide_exact(done, now),
-                          checked = engine.decide(done, now);
+  const std::size_t n = in_batches(s.compare, pair, [&](std::size_t first, std::size_t now) {
+    const cuda::Decisions fast = pair.bare.decide(first, now), exact = pair.engine.decide_exact(first, now),
+                          checked = pair.engine.decide(first, now);
     for (std::size_t i = 0; i < now; ++i) {
-      for (int b = 0; b < 5; ++b) below[b] += fast.gap[i] <= bounds[b];
-      left += checked.said[i] != all.said[i];
-      const bool differs = fast.said[i] != all.said[i];
-      const float change = differs ? fast.gap[i] + all.gap[i] : std::abs(fast.gap[i] - all.gap[i]);
+      left += checked.said[i] != exact.said[i];
+      const bool differs = fast.said[i] != exact.said[i];
+      const float change = differs ? fast.gap[i] + exact.gap[i] : std::abs(fast.gap[i] - exact.gap[i]);
       worst_change = std::max(worst_change, change);
       square_change += static_cast<double>(change) * change;
       if (differs) ++differ, worst_gap = std::max(worst_gap, fast.gap[i]);
     }
-  }
-  failures += left > 0;
+  });
+  fmt::print(" | fp16/fp32 differ {:.2e} largest gap {:.4f} change rms {:.4f} max {:.4f} left {}",
+             static_cast<double>(differ) / static_cast<double>(n), worst_gap,
+             std::sqrt(square_change / static_cast<double>(n)), worst_change, left);
+  return static_cast<double>(left) > kLeft * static_cast<double>(n);
+}
 
-  std::vector<std::uint64_t> counts(model.config().d_vocab);
-  engine.count(0, engine.batch()), engine.collect(counts);  // warm
-  double rate[2];
-  const std::uint64_t n_time = std::uint64_t{1} << s.time;
-  for (int which = 0; which < 2; ++which) {
-    cuda::TruthEngine& timed = which == 0 ? bare : engine;
+void print_rates(const Settings& s, Pair& pair) {
+  const std::uint64_t n = std::uint64_t{1} << s.time;
+  std::vector<std::uint64_t> counts(pair.model.config().d_vocab);
+  const auto rate = [&](cuda::TruthEngine& engine) {
+    engine.count(0, engine.batch()), engine.collect(counts);  // warm
     const Seconds clock;
-    timed.count(0, n_time), timed.collect(counts);
-    rate[which] = static_cast<double>(n_time) / clock.spent();
-  }
-  const auto stages = engine.time_stages(0);
-  const double us = 1e9 / static_cast<double>(engine.batch());
+    engine.count(0, n), engine.collect(counts);
+    return 1e-6 * static_cast<double>(n) / clock.spent();
+  };
+  const double bare = rate(pair.bare), engine = rate(pair.engine);
+  const auto stages = pair.engine.time_stages(0);
+  const double ns = 1e9 / static_cast<double>(pair.engine.batch());
   fmt::print(
-      "{:6} {:8} | inputs {} | cpu/fp32 differ {}/{} worst gap {:.1e} | fp16/fp32 differ {:.2e} largest gap "
-      "{:.4f} change rms "
-      "{:.4f} max {:.4f} left {} | below",
-      name, dist_name, wrong_inputs == 0 ? "same" : "WRONG", differ_cpu, n_cpu, worst_cpu,
-      static_cast<double>(differ) / static_cast<double>(done), worst_gap,
-      std::sqrt(square_change / static_cast<double>(done)), worst_change, left);
-  for (const std::size_t b : below) fmt::print(" {:.4f}", static_cast<double>(b) / static_cast<double>(done));
-  fmt::print(
-      " | M/s {:.1f} with near-ties {:.1f} | ns/input sample {:.2f} blocks {:.2f} tail {:.2f} near {:.2f}\n",
-      rate[0] * 1e-6, rate[1] * 1e-6, stages.sample * us, stages.blocks * us, stages.tail * us,
-      stages.near * us);
+      " | M/s {:.1f} with near-ties {:.1f} | ns/input sample {:.2f} blocks {:.2f} tail {:.2f} near {:.2f}",
+      bare, engine, stages.sample * ns, stages.blocks * ns, stages.tail * ns, stages.near * ns);
+}
+
+// Returns the number of failures.
+int check_pair(const Settings& s, const std::string& name, const std::string& dist_name, ThreadPool& pool) {
+  Pair pair{name, dist_name};
+  const float near_tie = s.near_tie ? *s.near_tie : pair.engine.usual_near_tie();
+  pair.engine.set_near_tie(near_tie);
+  fmt::print("{:6} {:8} | near-ties {:.4f}", name, dist_name, near_tie);
+  const int failures = check_against_cpu(s, pair, pool) + check_rounding(s, pair);
+  if (s.time > 0) print_rates(s, pair);
+  fmt::print("\n");
   std::fflush(stdout);
   return failures;
 }
