@@ -3,7 +3,7 @@
 
     python3 training/distributions.py --tokenizer models/tokenizer.json --counts training/token_counts.json --out distributions
 
-README.md says how each one follows the benchmark of Wu et al. 2025, and where the small vocabulary asks for another choice.
+README.md says how each one follows the benchmark of Wu and Hilton 2025, and where the small vocabulary asks for another choice.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-// Independent token gradient importance sampling (Wu et al. 2025; docs/itgis.md).
+// Independent token gradient importance sampling (Wu and Hilton 2025; docs/itgis.md).
 #pragma once
 
 #include "deeptail/estimators.h"

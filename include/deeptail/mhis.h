@@ -1,4 +1,4 @@
-// Metropolis-Hastings importance sampling (Wu et al. 2025; docs/mhis.md).
+// Metropolis-Hastings importance sampling (Wu and Hilton 2025; docs/mhis.md).
 #pragma once
 
 #include "deeptail/estimators.h"

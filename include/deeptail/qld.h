@@ -14,7 +14,7 @@ struct QldConfig {
   void validate() const;
 };
 
-// Quadratic logit decomposition (Wu et al. 2025) as described: after ln_final, where logits are linear,
+// Quadratic logit decomposition (Wu and Hilton 2025) as described: after ln_final, where logits are linear,
 // whiten, take d = the direction of the shortest accepting vector, split u = a d + b, and count all n^2
 // recombinations a(i) d + b(j) that give the target. Exact for Gaussian activations as n grows.
 //

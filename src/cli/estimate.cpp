@@ -240,7 +240,8 @@ void add_estimate(CLI::App& app) {
   sub->add_option("--budget", o->budget,
                   "Forward passes (their equivalent in flops; itgis, mhis: samples), such as 2^16 or 1e6");
   sub->add_option("--replicas", o->replicas, "Independent replicas");
-  sub->add_option("--rel-error", o->rel_error, "Stop at this relative standard error");
+  sub->add_option("--rel-error", o->rel_error,
+                  "Fewer particles where the pilot says that they give this relative standard error");
   sub->add_option("--particles", o->particles, "Particles per replica");
   sub->add_option("--moves", o->moves, "Moves per level (tokensplit: at most)");
   sub->add_option("--first-draw", o->first_draw, "tokensplit: plain samples that each replica starts from");

@@ -57,6 +57,16 @@ TEST_F(EstimateCommand, TokensplitIsTheDefaultAndKeepsTheContract) {
   EXPECT_EQ(json("model logits --model dt-1l --tokens " + list).at("argmax"), 49);  // triggers do trigger
 }
 
+// Too few particles, so that the replicas disagree, and a budget with room for a second wave.
+TEST_F(EstimateCommand, ReplicasThatDisagreeRunAgainWhichCostsTheStrictGuarantee) {
+  const auto e = json(estimate("723", "--particles 16 --moves 8 --first-draw 256 --budget 1e5 --seed 1"));
+  EXPECT_EQ(e.at("guarantee"), "consistent");
+  ASSERT_FALSE(e.at("warnings").empty());
+  const double p = e.at("p").get<double>();
+  EXPECT_GT(p, 0.0);
+  EXPECT_NEAR(e.at("certain_low").get<double>(), 0.025 * p, 1e-6 * p);
+}
+
 // The truth is 0.204: with a hundred effective hits both are within a factor of 2.
 TEST_F(EstimateCommand, GradientMethodsKeepTheContract) {
   for (const std::string method : {"itgis", "mhis"}) {

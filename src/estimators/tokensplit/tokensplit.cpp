@@ -228,6 +228,8 @@ void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& c
     work += all.work;
   }
   fill_from_replicas(e, all);
+  // Either wave might have become the answer, so Markov's inequality is shared between them.
+  if (e.guarantee == Guarantee::kConsistent) e.log_certain_low -= std::log(2.0);
   e.triggers = all.triggers.best(config.max_triggers);
   e.positions = all.triggers.deciding(problem.dist, kDecidingPositions);
 }
