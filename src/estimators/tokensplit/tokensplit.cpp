@@ -150,8 +150,11 @@ void fill_not_reached(Estimate& e, const PilotResult& pilot) {
 void fill_from_replicas(Estimate& e, Replicas& all) {
   const std::size_t asked = all.runs.size();
   std::erase_if(all.runs, [](const SplittingRun& run) { return run.end == SplittingEnd::kStopped; });
-  if (all.runs.size() < asked)
+  if (all.runs.size() < asked) {
+    // Those that were fast are not a fair sample of all.
+    e.guarantee = Guarantee::kConsistent;
     e.warnings.push_back(fmt::format("stopped: {} of {} replicas were finished", all.runs.size(), asked));
+  }
   if (all.runs.size() < 2) {
     e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
     e.status = Status::kBudgetSpent;
@@ -161,7 +164,9 @@ void fill_from_replicas(Estimate& e, Replicas& all) {
   e.log_p = s.log_p;
   e.log_low = s.log_low;
   e.log_high = s.log_high;
-  e.log_certain_low = s.log_certain_low;
+  // The sum of the finished ones is at most that of all, to which Markov's inequality applies.
+  const double finished = static_cast<double>(all.runs.size()) / static_cast<double>(asked);
+  e.log_certain_low = s.log_certain_low + std::log(finished);
   e.diagnostics = {{"relative_sd", s.relative_sd},
                    {"genealogy_relative_sd", s.genealogy_relative_sd},
                    {"extinct_replicas", static_cast<double>(s.extinct)}};
@@ -218,9 +223,11 @@ void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& c
   work += all.work;
   e.warnings = pilot.plan.warnings;
   const double doubled = sizes.doubled().flops * static_cast<double>(config.replicas);
+  int waves = 1;
   if (combine_replicas(all.runs).disagree && work.flops + doubled <= config.budget * unit &&
       sizes.doubled().valid() && room.bytes(sizes.doubled()) <= memory_limit()) {
     // Looking at the first replicas before drawing more costs the strict guarantee.
+    waves = 2;
     e.guarantee = Guarantee::kConsistent;
     e.warnings.emplace_back(
         "the replicas disagreed: a mode may be missing, so they were run again with twice the particles");
@@ -229,7 +236,7 @@ void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& c
   }
   fill_from_replicas(e, all);
   // Either wave might have become the answer, so Markov's inequality is shared between them.
-  if (e.guarantee == Guarantee::kConsistent) e.log_certain_low -= std::log(2.0);
+  e.log_certain_low -= std::log(waves);
   e.triggers = all.triggers.best(config.max_triggers);
   e.positions = all.triggers.deciding(problem.dist, kDecidingPositions);
 }

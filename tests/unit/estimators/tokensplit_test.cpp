@@ -140,6 +140,23 @@ TEST(Tokensplit, StopsWhenTold) {
   EXPECT_NE(e.status, Status::kOk);
 }
 
+// On one thread replicas run one after the other, so some are finished and some are not.
+TEST(Tokensplit, StoppedBetweenReplicasItGivesUpTheStrictGuarantee) {
+  const CountingModel toy(12, kRareValues, 20);
+  ThreadPool pool(1);
+  const TokensplitConfig config{.budget = sized(1e5, 3e4)};
+  const Estimate whole = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool);
+  const double enough = 0.7 * whole.cost.forward_equivalents;
+  const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool,
+                                [&](std::uint64_t done) { return static_cast<double>(done) < enough; });
+  const auto finished = static_cast<double>(e.replica_log_p.size());
+  ASSERT_GE(finished, 2.0);
+  ASSERT_LT(finished, 8.0);
+  EXPECT_EQ(whole.guarantee, Guarantee::kUnbiased);
+  EXPECT_EQ(e.guarantee, Guarantee::kConsistent);
+  EXPECT_NEAR(e.log_certain_low, e.log_p + std::log(0.05 * finished / 8.0), 1e-12);
+}
+
 TEST(Tokensplit, RefusesSettingsThatMakeNoSense) {
   const CountingModel toy(6, kRareValues, 9);
   ThreadPool pool(1);
