@@ -103,8 +103,8 @@ struct SplittingRun {
 
 // --- parts of the loop ---
 
-// The level that `wanted` of the scores reach; above `current`, and the threshold at most. NaN when no score
-// is above `current`.
+// The level that `wanted` of the scores reach, but not all; above `current`, and the threshold at most. NaN
+// when there is none.
 double choose_level(std::span<const double> scores, std::size_t wanted, double current, double threshold);
 
 // parents: [n], drawn from survivors with equal weights; each survivor is expected n / survivors times.

@@ -40,8 +40,9 @@ Whitening whitening(const Moments& m, double relative_ridge) {
   out.singular = !cholesky(m.d, m.covariance, 0.0, kSingularPivot, out.l);
   if (!cholesky(m.d, m.covariance, out.ridge, 0.0, out.l))
     throw InputError(
-        "the activations' covariance is singular even with a ridge of {:.3g} on its diagonal: use a larger "
-        "ridge",
+        "the activations' covariance is singular even with a ridge of {:.3g} on its diagonal: they hardly "
+        "vary, "
+        "so no law can be fitted to them",
         out.ridge);
   return out;
 }

@@ -64,8 +64,9 @@ void print_estimate(const Estimate& e, const std::optional<NamedTokenizer>& toke
     fmt::print("  {}\n", tokenizer ? printable(t.text, 400) : fmt::format("{}", fmt::join(t.tokens, " ")));
   if (!e.positions.empty()) fmt::print("what they share:\n");
   for (const DecidingPosition& p : e.positions)
-    fmt::print("  position {} is {} in {:.0f}% (of all inputs {:.2g}%)\n", p.position,
-               shown(tokenizer, p.token), 100.0 * p.share, 100.0 * p.prior);
+    fmt::print("  position {} is {} in {:.0f}% (of all inputs {:.3g}%)\n", p.position,
+               tokenizer ? shown(tokenizer, p.token) : fmt::format("{}", p.token), 100.0 * p.share,
+               100.0 * p.prior);
 }
 
 void check_has_model(const EstimateOptions& o) {

@@ -40,9 +40,12 @@ Estimate gld(const Head& head, const Activations& activations, const Target& tar
   e.log_low = log_normal_tail(z + error);
   e.log_high = log_normal_tail(z - error);
   if (!std::isfinite(z)) {
-    e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
-    e.log_high = std::log(clopper_pearson(0, activations.n, e.confidence).high);
-    e.status = Status::kNotReachedUpperBound;
+    const bool always = mean == 0.0;  // the target's logit was the largest each time
+    const Interval interval = clopper_pearson(always ? activations.n : 0, activations.n, e.confidence);
+    e.log_p = always ? 0.0 : -std::numeric_limits<double>::infinity();
+    e.log_low = std::log(interval.low);
+    e.log_high = std::log(interval.high);
+    if (!always) e.status = Status::kNotReachedUpperBound;
     e.warnings.emplace_back("all activations have the same logit difference: no tail can be fitted");
   }
   e.diagnostics = {{"mean", mean}, {"deviation", deviation}};

@@ -227,9 +227,15 @@ void fill_itgis(Estimate& e, const ItgisTotals& totals) {
     e.log_high = log_upper_bound(totals.proposals, e.confidence);
   } else {
     const double half = log_half_width(spread.relative_sd, spread.effective_batches, e.confidence);
-    e.log_low = e.log_p - half;
+    e.log_low = std::min(0.0, e.log_p - half);
     e.log_high = std::min(0.0, e.log_p + half);
     e.log_certain_low = e.log_p + std::log(1.0 - e.confidence);
+    if (e.log_p > 0.0) {
+      e.guarantee = Guarantee::kConsistent;
+      e.warnings.push_back(
+          fmt::format("the mean weight of the hits was {:.6g}: cut to 1", std::exp(e.log_p)));
+      e.log_p = 0.0;
+    }
   }
   e.diagnostics = {{"hits", static_cast<double>(totals.hits.count)},
                    {"effective_hits", totals.hits.effective()},

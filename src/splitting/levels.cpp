@@ -14,10 +14,13 @@ double choose_level(std::span<const double> scores, std::size_t wanted, double c
   std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(rank), sorted.end(),
                    std::greater<>());
   double level = sorted[rank];
-  if (!(level > current)) {  // a plateau holds the quantile: go to the next value above it, if any
+  // A level that all of them reach is none. When a plateau holds the quantile: the next value above it, if
+  // any.
+  const double passed = std::max(current, *std::min_element(sorted.begin(), sorted.end()));
+  if (level < threshold && !(level > passed)) {
     level = std::numeric_limits<double>::infinity();
     for (const double s : sorted)
-      if (s > current) level = std::min(level, s);
+      if (s > passed) level = std::min(level, s);
     if (std::isinf(level)) return std::numeric_limits<double>::quiet_NaN();
   }
   return std::min(level, threshold);

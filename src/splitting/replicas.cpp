@@ -43,8 +43,20 @@ double half_width(std::span<const SplittingRun> runs, double variance, bool of_l
   return t * std::sqrt(variance / r + (of_logs ? variance * variance / (2 * (r - 1)) : 0.0));
 }
 
-// An upper bound when no replica reached the event: the best that any of them allows.
+// Particles of the first draws, if none of the runs went further.
+std::size_t only_drawn(std::span<const SplittingRun> runs) {
+  std::size_t n = 0;
+  for (const auto& run : runs) {
+    if (run.levels.size() != 1 || run.end == SplittingEnd::kStopped) return 0;
+    n += run.levels.front().particles;
+  }
+  return n;
+}
+
+// An upper bound when no replica reached the event: the best that any of them allows, or what plain sampling
+// does.
 double log_upper(std::span<const SplittingRun> runs) {
+  if (const std::size_t n = only_drawn(runs); n > 0) return log_upper_after_none(n);
   double upper = -kInfinity;
   for (const auto& run : runs) upper = std::max(upper, run.log_upper);
   return upper;
@@ -78,6 +90,9 @@ ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confi
   const double half = half_width(runs, variance, of_logs, confidence);
   out.log_low = std::max(out.log_p - half, out.log_p + std::log((1 - confidence) / 2));
   out.log_high = std::min(out.log_p + half, 0.0);
+  // All of n draws had the event, which has a chance of p^n.
+  if (const std::size_t n = only_drawn(runs); n > 0 && out.log_p == 0.0)
+    out.log_low = std::log((1 - confidence) / 2) / static_cast<double>(n);
   return out;
 }
 

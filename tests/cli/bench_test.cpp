@@ -204,15 +204,16 @@ TEST_F(BenchCommand, SignalsSaveAndExitWith3) {
   suite.replace(suite.find("[200, 300]"), 10, "\"2^40\"");
   write("tiny.toml", suite);
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) {
-    const pid_t child = start("signal");
+    const std::string folder = fmt::format("signal-{}", signal);
+    const pid_t child = start(folder);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!fs::exists(path("signal") + "/shard-1of1.jsonl") && std::chrono::steady_clock::now() < deadline)
+    while (!fs::exists(path(folder) + "/shard-1of1.jsonl") && std::chrono::steady_clock::now() < deadline)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     ::kill(child, signal);
     EXPECT_EQ(wait_for(child), 3) << signal;
+    EXPECT_EQ(committed(folder), 0u);
   }
-  EXPECT_EQ(committed("signal"), 0u);
 }
 
 TEST_F(BenchCommand, AnotherRunInTheFolderIsRefused) {

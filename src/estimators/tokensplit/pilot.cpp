@@ -134,8 +134,10 @@ PilotResult run_pilot(const TokenProblem& problem, const PilotConfig& config, st
                               .survive_fraction = config.survive_fraction},
                              seed, observe);
   result.plan = std::move(particles.plan);
-  if (result.run.end == SplittingEnd::kReached) {
-    result.plan.levels.push_back(result.run.levels.back().level);
+  if (result.run.end != SplittingEnd::kStopped) {
+    // The event. A pilot that did not get there leaves the levels that it found, and the replicas a last
+    // step.
+    result.plan.levels.push_back(0.0);
     result.plan.settings.push_back({.n_moves = 0});
     result.plan.flops_per_particle.push_back(0.0);
   }

@@ -16,7 +16,7 @@ struct PilotConfig {
 
 // What the replicas run on.
 struct Plan {
-  std::vector<double> levels = {};              // ascending; the last one is 0, the event
+  std::vector<double> levels = {};              // ascending; the last one is 0, the event, unless stopped
   std::vector<MoveSettings> settings = {};      // [levels]; the last level has none to make
   std::vector<double> flops_per_particle = {};  // of the moves of each level
   std::vector<std::string> warnings = {};

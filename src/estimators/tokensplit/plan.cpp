@@ -11,6 +11,7 @@ constexpr double kPilotShare = 0.2, kFirstDrawShare = 0.15;  // of the budget, a
 // Of any level, for memory's sake, unless the user asks for more.
 constexpr std::size_t kFewestParticles = 32, kUsualMostParticles = 16384;
 constexpr std::size_t kFewestFirstDraw = 256, kUsualMostFirstDraw = 16384;
+constexpr double kMostPlainDraw = 1 << 20;
 constexpr std::size_t kFewestCutMoves = 4, kUsualMostMoves = 1024;
 constexpr double kMostTaper = 1024.0;
 
@@ -46,6 +47,13 @@ double particles_for(double rel_error, const TokensplitConfig& c, const PilotRes
   const double variance = std::max(pilot.run.genealogy_variance, pilot.run.level_variance);
   const double one = variance * static_cast<double>(pilot_config(c, unit).n_particles);
   return 2.0 * one / (rel_error * rel_error * static_cast<double>(c.replicas));
+}
+
+// Of plain sampling, where there are no levels below the event: all that is left, but for a frequent event.
+std::size_t plain_draw_of(const TokensplitConfig& c, const PilotResult& pilot, double unit) {
+  if (c.first_draw > 0 || pilot.run.log_p > std::log(c.survive_fraction)) return first_draw_of(c);
+  const double left = (c.budget - pilot.work.flops / unit) / static_cast<double>(c.replicas);
+  return std::max(first_draw_of(c), static_cast<std::size_t>(std::clamp(left, 0.0, kMostPlainDraw)));
 }
 
 }  // namespace
@@ -124,7 +132,8 @@ std::size_t Sizes::most() const { return *std::max_element(at_level.begin(), at_
 bool Sizes::valid() const { return most() <= kMostParticles && first_draw <= kMostFirstDraw; }
 
 Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
-  const std::size_t n_levels = pilot.plan.levels.size(), first_draw = first_draw_of(c);
+  const std::size_t n_levels = pilot.plan.levels.size();
+  const std::size_t first_draw = n_levels == 1 ? plain_draw_of(c, pilot, unit) : first_draw_of(c);
   const std::vector<double> shape = shape_of(n_levels, c.taper);
   double per_particle = 0.0;  // of the last level, with those that it stands for; exact scores end each level
   for (std::size_t k = 0; k + 1 < n_levels; ++k)

@@ -21,20 +21,6 @@ constexpr std::uint64_t kPilotPart = 0, kScreenPart = 1, kReplicaParts = 2, kSec
 constexpr std::size_t kDecidingPositions = 4;
 constexpr std::size_t kMostWaiting = 64;  // replicas of one target that a service has at a time
 
-// A replica: every level moves as the pilot settled.
-struct ReplicaParticles : TokenParticles {
-  ReplicaParticles(const TokenProblem& p, const Plan& plan_in, std::size_t n, ThreadPool& pool)
-      : TokenParticles(p, n, pool), plan(plan_in) {}
-  MoveStats move(double level, std::size_t k, std::uint64_t seed) {
-    MoveStats stats;
-    MoveTally tally;
-    begin_moves();
-    run_moves(level, k, 0, plan.settings[k].n_moves, plan.settings[k], seed, stats, tally);
-    return stats;
-  }
-  const Plan& plan;
-};
-
 // Work of all threads, and whether to go on.
 class Meter {
  public:
@@ -48,6 +34,7 @@ class Meter {
     if (keep_going_ && go_ && !keep_going_(static_cast<std::uint64_t>(most_))) go_ = false;
     return go_;
   }
+  bool goes_on() { return add(0.0); }
   bool add(double flops) {
     const std::lock_guard lock(mutex_);
     finished_ += flops;
@@ -61,6 +48,37 @@ class Meter {
   double unit_, finished_ = 0.0, most_ = 0.0;
   bool go_ = true;
   const KeepGoing& keep_going_;
+};
+
+// A replica: every level moves as the pilot settled, unless it is told to stop.
+class ReplicaParticles : public TokenParticles {
+ public:
+  ReplicaParticles(const TokenProblem& p, const Plan& plan, std::size_t n, ThreadPool& pool, Meter& meter)
+      : TokenParticles(p, n, pool), plan_(plan), meter_(meter) {}
+  MoveStats move(double level, std::size_t k, std::uint64_t seed) {
+    MoveStats stats;
+    MoveTally tally;
+    begin_moves();
+    const std::size_t n = plan_.settings[k].n_moves, round = moves_between_looks();
+    for (std::size_t first = 0; first < n && !stopped_; first += round) {
+      run_moves(level, k, first, std::min(round, n - first), plan_.settings[k], seed, stats, tally);
+      stopped_ = !meter_.goes_on();
+    }
+    return stats;
+  }
+  bool stopped() const { return stopped_; }
+
+ private:
+  // About a second's worth. A device has its own ways to stop.
+  std::size_t moves_between_looks() const {
+    constexpr std::size_t kFewest = 8, kProposals = 8192;
+    if (problem().service != nullptr) return std::numeric_limits<std::size_t>::max() / 2;
+    return std::max(kFewest, kProposals / size());
+  }
+
+  const Plan& plan_;
+  Meter& meter_;
+  bool stopped_ = false;
 };
 
 struct Replicas {
@@ -86,7 +104,7 @@ Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& confi
   const std::size_t inner_threads = std::max<std::size_t>(1, pool.size() / outer.size());
   outer.for_each_block(config.replicas, [&](std::size_t r, std::size_t) {
     ThreadPool inner(inner_threads);
-    ReplicaParticles particles(problem, plan, most, inner);
+    ReplicaParticles particles(problem, plan, most, inner, meter);
     double told = 0.0;
     const auto observe = [&](const Level& level, const ReplicaParticles& p, std::span<const double> scores) {
       if (level.level >= 0.0) triggers[r].add(p, scores);
@@ -136,15 +154,16 @@ void fill_cost(Estimate& e, const TokenWork& work, double unit) {
   e.cost.forward_equivalents = work.flops / unit;
 }
 
-// The pilot never reached the event: what it saw bounds the probability.
-void fill_not_reached(Estimate& e, const PilotResult& pilot) {
+// The pilot was stopped before it reached the event: what it saw bounds the probability.
+void fill_stopped(Estimate& e, const PilotResult& pilot) {
   e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
   e.log_high = std::min(0.0, pilot.run.log_upper);
   e.status = pilot.budget_spent ? Status::kBudgetSpent : Status::kNotReachedUpperBound;
+  e.guarantee = Guarantee::kConsistent;
   e.levels = pilot.run.levels;
   e.warnings.push_back(
-      fmt::format("the pilot ended ({}) at margin {:.3g}, below 0: only the upper bound means something",
-                  name_of(pilot.run.end), pilot.run.levels.empty() ? 0.0 : pilot.run.levels.back().level));
+      fmt::format("the pilot was stopped at margin {:.3g}, below 0: only the upper bound means something",
+                  pilot.run.levels.empty() ? 0.0 : pilot.run.levels.back().level));
 }
 
 void fill_from_replicas(Estimate& e, Replicas& all) {
@@ -213,7 +232,7 @@ struct Room {
   double side_by_side;
 };
 
-// Everything after a pilot that reached the event.
+// Everything after a pilot that was not stopped.
 void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& config, PilotResult& pilot,
                           const Room& room, ThreadPool& pool, Meter& meter, TokenWork& work, Estimate& e) {
   const double unit = forward_flops(problem.model.config(), problem.dist.length());
@@ -222,6 +241,12 @@ void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& c
   Replicas all = run_replicas(problem, config, pilot.plan, sizes, kReplicaParts, pool, meter);
   work += all.work;
   e.warnings = pilot.plan.warnings;
+  const bool reached = pilot.run.end == SplittingEnd::kReached;
+  if (!reached)
+    e.warnings.push_back(
+        fmt::format("the pilot ended ({}) below the event: from there on the replicas found it, or not, by "
+                    "sampling alone",
+                    name_of(pilot.run.end)));
   const double doubled = sizes.doubled().flops * static_cast<double>(config.replicas);
   int waves = 1;
   if (combine_replicas(all.runs).disagree && work.flops + doubled <= config.budget * unit &&
@@ -235,6 +260,7 @@ void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& c
     work += all.work;
   }
   fill_from_replicas(e, all);
+  if (!reached && e.status == Status::kExtinct) e.status = Status::kNotReachedUpperBound;
   // Either wave might have become the answer, so Markov's inequality is shared between them.
   e.log_certain_low -= std::log(waves);
   e.triggers = all.triggers.best(config.max_triggers);
@@ -256,6 +282,9 @@ Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& wa
   room.require(asked_sizes(config));
   const double unit = forward_flops(problem.model.config(), problem.dist.length());
   Meter meter(unit, keep_going);
+  if (free_positions(problem.dist).empty())
+    throw InputError("distribution {}: every position holds one token, so there is nothing to sample",
+                     printable(problem.dist.name));
   Estimate e{.method = "tokensplit",
              .target = problem.target.ids(),
              .guarantee = Guarantee::kUnbiased,
@@ -264,10 +293,10 @@ Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& wa
                                 pool, [&](const TokenWork& work) { return meter.tell(work.flops); });
   meter.add(pilot.work.flops);
   TokenWork work = pilot.work;
-  if (pilot.run.end == SplittingEnd::kReached)
+  if (pilot.run.end != SplittingEnd::kStopped)
     estimate_by_replicas(problem, config, pilot, room, pool, meter, work, e);
   else
-    fill_not_reached(e, pilot);
+    fill_stopped(e, pilot);
   fill_cost(e, work, unit);
   e.cost.seconds = work.device_seconds;
   return e;

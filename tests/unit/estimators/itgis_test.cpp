@@ -78,6 +78,23 @@ TEST(Itgis, IntervalsCover) {
   EXPECT_GE(covered, sized(86, 7));  // fewer than 7 of 10: below 1e-3 as well
 }
 
+// The event is certain, so the mean weight is 1 up to noise.
+TEST(Itgis, NoProbabilityAboveOne) {
+  const CountingModel toy(6, {0.55, 0.3, 0.1, 0.05}, 0);
+  ThreadPool pool(1);
+  std::size_t cut = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Estimate e = itgis(toy.model(), toy.dist(), toy.target(),
+                             {.samples = 4096, .temperature = 20.0, .seed = seed}, pool);
+    EXPECT_LE(e.log_p, 0.0);
+    EXPECT_LE(e.log_low, e.log_p);
+    EXPECT_GE(e.log_high, e.log_p);
+    cut += e.guarantee == Guarantee::kConsistent;
+  }
+  EXPECT_GT(cut, 0u);  // half of the seeds, or so
+  EXPECT_LT(cut, 6u);
+}
+
 TEST(Itgis, SameForAnyThreads) {
   const CountingModel toy(5, {0.5, 0.3, 0.15, 0.05}, 9);
   const ItgisConfig config{.samples = 1000, .batch = 150, .temperature = 30.0, .seed = 7};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -124,6 +125,21 @@ TEST(Gld, IsTheNormalTailOfTheLogitDifference) {
   EXPECT_NEAR(std::exp(e.log_p), expected, 1e-5 * expected);
   EXPECT_LT(e.log_low, e.log_p);
   EXPECT_GT(e.log_high, e.log_p);
+}
+
+TEST(Gld, WithoutSpreadItCounts) {
+  ThreadPool pool(1);
+  const CloudProblem p = gaussian(400, 4, 30, 4);
+  std::vector<TokenId> said(400);
+  argmax(p.head, 400, p.activations.rows(), pool, said);
+  std::sort(said.begin(), said.end());
+  said.erase(std::unique(said.begin(), said.end()), said.end());
+  ASSERT_LT(said.size(), 30u);
+  const Estimate e = gld(p.head, p.activations, Target(said, p.head), pool);
+  EXPECT_EQ(e.status, Status::kOk);
+  EXPECT_EQ(e.log_p, 0.0);
+  EXPECT_LT(e.log_low, 0.0);
+  EXPECT_EQ(e.log_high, 0.0);
 }
 
 TEST(ActivationMethods, RefuseWrongShapes) {

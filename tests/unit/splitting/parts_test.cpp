@@ -15,6 +15,11 @@ TEST(ChooseLevel, IsTheScoreThatTheWantedNumberReach) {
   EXPECT_EQ(choose_level(scores, 5, 1.0, 10.0), 2.0);  // 1 would not rise
   EXPECT_TRUE(std::isnan(choose_level(scores, 2, 5.0, 10.0)));
   EXPECT_TRUE(std::isnan(choose_level({}, 2, 5.0, 10.0)));
+  const std::vector<double> tied = {1.0, 1.0, 4.0, 1.0, 1.0}, equal(5, 1.0);
+  EXPECT_EQ(choose_level(tied, 2, -kInfinity, 10.0), 4.0);  // all reach 1
+  EXPECT_EQ(choose_level(tied, 2, -kInfinity, 0.5), 0.5);
+  EXPECT_TRUE(std::isnan(choose_level(equal, 2, -kInfinity, 10.0)));
+  EXPECT_EQ(choose_level(equal, 2, -kInfinity, 1.0), 1.0);
 }
 
 TEST(Resample, GivesEverySurvivorItsShare) {

@@ -31,6 +31,17 @@ TEST(Replicas, NoneReachedGivesTheUpperBound) {
   EXPECT_EQ(none.log_high, -9.0);
 }
 
+// Clopper and Pearson's bounds where splitting is plain sampling, and all or none had the event.
+TEST(Replicas, OnlyDrawnTheyPool) {
+  const Level drawn{.particles = 500};
+  std::vector<SplittingRun> runs(4, {.end = SplittingEnd::kExtinct, .log_p = -kInfinity, .levels = {drawn}});
+  EXPECT_NEAR(combine_replicas(runs).log_high, std::log(1.0 - std::pow(0.05, 1.0 / 2000)), 1e-12);
+  runs.assign(4, {.end = SplittingEnd::kReached, .log_p = 0.0, .levels = {drawn}});
+  const ReplicaSummary certain = combine_replicas(runs);
+  EXPECT_NEAR(certain.log_low, std::log(0.025) / 2000, 1e-12);
+  EXPECT_EQ(certain.log_high, 0.0);
+}
+
 TEST(Replicas, DisagreementIsNoticed) {
   std::vector<SplittingRun> runs(8, reached(-14.0, 0.01));
   for (std::size_t i = 0; i < runs.size(); ++i) runs[i].log_p += 0.1 * (i % 2 ? 1 : -1);
