@@ -134,7 +134,7 @@ BridgedZ bridged(const std::vector<double>& plain, const ChainsRun& run, const M
   return {whole.log_z, std::sqrt((n - 1.0) / n * squares), whole.settled};
 }
 
-// No chain saw the event: the chains' draws bound nothing, plain inputs do.
+// No chain saw the event, or its hits weigh nothing: the chains' draws bound nothing, plain inputs do.
 void fill_bound(Estimate& e, const ChainProblem& problem, const MhisConfig& config, ThreadPool& pool,
                 const KeepGoing& keep_going) {
   e.log_p = e.log_low = kLogZero;
@@ -153,7 +153,8 @@ void fill_bound(Estimate& e, const ChainProblem& problem, const MhisConfig& conf
   e.cost.forward += n;
   if (hits > 0)
     e.warnings.push_back(fmt::format(
-        "no chain saw the event, but {} of {} plain inputs did: the estimate 0 is wrong", hits, n));
+        "the chains see nothing of the event, but {} of {} plain inputs do: the estimate 0 is wrong", hits,
+        n));
 }
 
 void fill_reached(Estimate& e, const ChainTotals& totals, const ChainProblem& problem, const ChainsRun& run,
@@ -235,10 +236,10 @@ Estimate mhis(const Transformer& model, const Distribution& dist, const Target& 
                    {"effective_sample_size", totals.all.effective()},
                    {"acceptance", static_cast<double>(run.accepted) /
                                       static_cast<double>(std::max<std::uint64_t>(proposals, 1))}};
-  if (totals.hits.count > 0)
-    fill_reached(e, totals, problem, run, config, pool);
-  else
-    fill_bound(e, problem, config, pool, keep_going);
+  if (totals.hits.count > 0) fill_reached(e, totals, problem, run, config, pool);
+  if (totals.hits.count > 0 && std::exp(e.log_p) == 0.0)
+    e.warnings.emplace_back("the hits' weights vanish beside the others': the temperature is too low");
+  if (totals.hits.count == 0 || std::exp(e.log_p) == 0.0) fill_bound(e, problem, config, pool, keep_going);
   if (totals.n < config.samples / config.chains * config.chains)
     e.warnings.push_back(fmt::format("ended after {} of {} samples", totals.n, config.samples));
   e.triggers = std::move(run.triggers);

@@ -183,6 +183,18 @@ TEST(Mhis, ZeroComesWithABound) {
   EXPECT_NE(wrong.warnings.front().find("the estimate 0 is wrong"), std::string::npos);
 }
 
+// Hits, but their weights are too small for a number: no claim that p is 0.
+TEST(Mhis, WeightsThatVanishGiveABoundOnly) {
+  const CountingModel toy(6, {0.55, 0.3, 0.1, 0.05}, 8);
+  ThreadPool pool(1);
+  const Estimate e =
+      mhis(toy.model(), toy.dist(), toy.target(), {.samples = 4096, .burn_in = 0, .temperature = 1e-5}, pool);
+  ASSERT_GT(value_of(e, "hits"), 0.0);
+  EXPECT_EQ(e.status, Status::kNotReachedUpperBound);
+  EXPECT_GE(e.log_high, std::log(toy.truth()));
+  EXPECT_FALSE(e.warnings.empty());
+}
+
 TEST(Mhis, StopsWhenAsked) {
   const CountingModel toy(5, {0.5, 0.3, 0.15, 0.05}, 9);
   ThreadPool pool(1);
