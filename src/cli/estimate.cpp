@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/memory.h"
 #include "core/progress.h"
+#include "core/tell.h"
 #include "deeptail/methods.h"
 #include "estimators/load_subject.h"
 
@@ -183,8 +184,8 @@ EstimateOutcome run_on_cloud(const Method& method, const EstimateOptions& o, Thr
   const ProgressStyle style = progress_style(stderr, o.quiet || o.json);
   const MethodHooks hooks{.after_level = [&](const GaProgress& p) {
     if (style != ProgressStyle::kNone && p.moved == 0.0)
-      fmt::print(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1, method.replicas,
-                 p.level + 1, p.score_level, std::exp(p.log_p));
+      tell(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1, method.replicas,
+           p.level + 1, p.score_level, std::exp(p.log_p));
     return !interrupted();
   }};
   Estimate estimate = run_method(method,

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/parse.h"
+#include "core/tell.h"
 #include "deeptail/core.h"
 
 namespace {
@@ -53,7 +54,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     const bool asked_for_help = e.get_exit_code() == 0;
     if (asked_for_help) return app.exit(e);
-    fmt::print(stderr, "deeptail: {}\n", e.what());
+    deeptail::tell(stderr, "deeptail: {}\n", e.what());
     return kUsage;
   }
   return kOk;
@@ -65,16 +66,16 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const deeptail::InputError& e) {
-    fmt::print(stderr, "deeptail: {}\n", e.what());
+    deeptail::tell(stderr, "deeptail: {}\n", e.what());
     return kUsage;
   } catch (const deeptail::cli::Stopped& e) {
-    fmt::print(stderr, "deeptail: {}\n", e.what());
+    deeptail::tell(stderr, "deeptail: {}\n", e.what());
     return e.exit_code();
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "deeptail: out of memory\n");
+    deeptail::tell(stderr, "deeptail: out of memory\n");
     return kInternal;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "deeptail: internal error: {}\n", e.what());
+    deeptail::tell(stderr, "deeptail: internal error: {}\n", e.what());
     return kInternal;
   }
 }

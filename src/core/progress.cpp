@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/tell.h"
+
 namespace deeptail {
 
 ProgressStyle progress_style(std::FILE* out, bool quiet) {
@@ -71,9 +73,9 @@ void ProgressMeter::update(std::uint64_t done, double eta) {
 void ProgressMeter::show() {
   if (style_ == ProgressStyle::kNone) return;
   if (style_ == ProgressStyle::kLines) {
-    fmt::print(out_, "{}\n", progress_text(state_));
+    tell(out_, "{}\n", progress_text(state_));
   } else {
-    fmt::print(out_, "\r{}\x1b[K", progress_bar(state_));  // \x1b[K clears what a longer line left
+    tell(out_, "\r{}\x1b[K", progress_bar(state_));  // \x1b[K clears what a longer line left
     bar_visible_ = true;
   }
   std::fflush(out_);
