@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/parse.h"
+#include "cli/streams.h"
 #include "core/tell.h"
 #include "deeptail/core.h"
 
@@ -60,9 +62,8 @@ int run(int argc, char** argv) {
   return kOk;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+// What a user can act on, told in one sentence.
+int told_run(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const deeptail::InputError& e) {
@@ -71,6 +72,22 @@ int main(int argc, char** argv) {
   } catch (const deeptail::cli::Stopped& e) {
     deeptail::tell(stderr, "deeptail: {}\n", e.what());
     return e.exit_code();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  deeptail::cli::prepare_streams();
+  try {
+    const int code = told_run(argc, argv);
+    deeptail::cli::flush_output();
+    return code;
+  } catch (const std::system_error& e) {
+    const bool output = std::ferror(stdout) != 0;  // a result that nobody has is a failure
+    deeptail::tell(stderr, "deeptail: {}: {}\n", output ? "standard output: cannot write" : "internal error",
+                   output ? e.code().message() : e.what());
+    return output ? kUsage : kInternal;
   } catch (const std::bad_alloc&) {
     deeptail::tell(stderr, "deeptail: out of memory\n");
     return kInternal;

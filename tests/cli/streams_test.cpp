@@ -25,5 +25,35 @@ TEST_F(Streams, ErrorsThatNobodyCanReadDoNotAbort) {
       run("truth --model dt-1l --dist caps --samples 64 --out '" + path("t.json") + "' 2>/dev/full").code, 0);
 }
 
+TEST_F(Streams, ClosedStreamsLeaveTheRunAlone) {
+  write("suite.toml", R"(name = "s"
+models = ["dt-1l"]
+distributions = ["caps"]
+budget = "2^12"
+[targets]
+band = [2e-7, 1e-5]
+count = 1
+[[methods]]
+method = "mc"
+)");
+  const std::string bench = "bench run '" + path("suite.toml") + "' --out '" + path("run") + "'";
+  ASSERT_EQ(run(bench + " <&- >&- 2>&-").code, 0);
+  const Outcome again = run(bench);
+  EXPECT_NE(again.out.find("done before"), std::string::npos) << again.out << again.err;
+  for (const auto& entry : fs::directory_iterator(folder_ / "run"))
+    if (entry.path().extension() == ".jsonl") EXPECT_EQ(read(entry.path()).find("ETA"), std::string::npos);
+}
+
+TEST_F(Streams, AFullDiskIsToldAboutStandardOutput) {
+  const std::string sentence = "deeptail: standard output: cannot write: No space left on device\n";
+  for (const std::string& command : {estimate("--quiet --json"), std::string("dist list"),
+                                     std::string("--help"), std::string("dist sample caps --count 10000")}) {
+    const Outcome outcome = run(command + " >/dev/full");
+    EXPECT_EQ(outcome.code, 2) << command;
+    EXPECT_EQ(outcome.err, sentence) << command;
+  }
+  EXPECT_EQ(run("dist sample caps --count 10000 | head -1").err, "");
+}
+
 }  // namespace
 }  // namespace deeptail
