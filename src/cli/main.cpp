@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <system_error>
 
@@ -68,6 +69,9 @@ int told_run(int argc, char** argv) {
     return run(argc, argv);
   } catch (const deeptail::InputError& e) {
     deeptail::tell(stderr, "deeptail: {}\n", e.what());
+    return kUsage;
+  } catch (const std::filesystem::filesystem_error& e) {
+    deeptail::tell(stderr, "deeptail: {}: {}\n", e.path1().string(), e.code().message());
     return kUsage;
   } catch (const deeptail::cli::Stopped& e) {
     deeptail::tell(stderr, "deeptail: {}\n", e.what());

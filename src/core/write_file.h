@@ -8,8 +8,8 @@
 namespace deeptail {
 
 // Writes a temporary neighbour, flushes it to the disk and renames it: whoever reads `path`, even after a
-// crash, finds the old content or the new one. Throws InputError when the place cannot be written, and leaves
-// nothing behind.
+// crash, finds the old content or the new one. A link is followed. Throws InputError when the place cannot be
+// written or holds something else than a regular file, and leaves nothing behind.
 void write_file(const std::string& path, std::string_view text);
 // The same for a file of several pieces, one after the other: a header and values that need not be joined
 // first.

@@ -41,7 +41,7 @@ method = "mc"
   const Outcome again = run(bench);
   EXPECT_NE(again.out.find("done before"), std::string::npos) << again.out << again.err;
   for (const auto& entry : fs::directory_iterator(folder_ / "run"))
-    if (entry.path().extension() == ".jsonl") EXPECT_EQ(read(entry.path()).find("ETA"), std::string::npos);
+    if (entry.path().extension() == ".jsonl") EXPECT_EQ(read(entry.path()).find("items"), std::string::npos);
 }
 
 TEST_F(Streams, AFullDiskIsToldAboutStandardOutput) {
@@ -53,6 +53,32 @@ TEST_F(Streams, AFullDiskIsToldAboutStandardOutput) {
     EXPECT_EQ(outcome.err, sentence) << command;
   }
   EXPECT_EQ(run("dist sample caps --count 10000 | head -1").err, "");
+}
+
+TEST_F(Streams, NamesThatNoFileCanHaveAreOneSentence) {
+  const std::string name(300, 'x');
+  refused("truth --model dt-1l --dist caps --samples 64 --out '" + path(name) + "'", "File name too long");
+  refused("estimate --model dt-1l --dist caps --target 5 --temperature 1 --model '" + name + "'", "");
+  refused("bench tune --models dt-1l --dists caps --out '" + path(name) + "'", "File name too long");
+  refused("bench run suites/quick.toml --out '" + path(name) + "'", "File name too long");
+  refused("model verify '" + path(name) + "'", "");
+}
+
+TEST_F(Streams, PipesAndLinksAreNotReplaced) {
+  const auto count = [&](const std::string& name) {
+    return "truth --model dt-1l --dist caps --samples 64 --quiet --out '" + path(name) + "'";
+  };
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  refused(count("pipe"), "regular file");
+  refused("report tests/data/report/run --quiet --out '" + path("pipe") + "'", "neither a regular file");
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  fs::create_directory(path("there"));
+  fs::create_symlink("there/truth.json", path("link"));
+  EXPECT_EQ(run(count("link")).code, 0);
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_TRUE(fs::is_regular_file(path("there/truth.json")));
+  fs::create_symlink("loop", path("loop"));
+  refused(count("loop"), "symbolic links");
 }
 
 }  // namespace
