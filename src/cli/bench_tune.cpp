@@ -1,5 +1,7 @@
 // deeptail bench tune
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <mutex>
 
@@ -56,7 +58,7 @@ std::ofstream open_results(const std::string& path) {
   if (const std::string text = text_of(path); !text.empty() && text.back() != '\n')
     write_file(path, std::string_view(text).substr(0, text.rfind('\n') + 1));
   std::ofstream file(path, std::ios::app);
-  if (!file) throw InputError("--out {}: cannot be written", printable(path));
+  if (!file) throw InputError("{}: cannot open for writing: {}", path, std::strerror(errno));
   return file;
 }
 
@@ -88,7 +90,8 @@ void run_cells(const TuneOptions& o, TuneResults& results) {
     if (!result) return;
     const std::lock_guard lock(mutex);
     results[cell] = *result;
-    if (!o.out.empty()) file << result_line(o.config, cell, *result) << std::flush;
+    if (!o.out.empty() && !(file << result_line(o.config, cell, *result) << std::flush))
+      throw InputError("{}: cannot write: {}; the same command continues", o.out, std::strerror(errno));
     meter.update(results.size());
   });
 }

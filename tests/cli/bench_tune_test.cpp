@@ -1,4 +1,6 @@
 // deeptail bench tune, run as a user runs it.
+#include <sys/resource.h>
+
 #include "cli/run_binary.h"
 
 namespace deeptail {
@@ -32,6 +34,22 @@ TEST_F(TuneCommand, TuneContinuesAndWritesTheTable) {
   const std::string before = read(out);
   EXPECT_EQ(run(tune("--temperatures 1,5,2 --out " + out)).code, 0);
   EXPECT_EQ(read(out), before);
+}
+
+TEST_F(TuneCommand, TuneTellsAFullDiskAndKeepsWhatIsNotItsOwn) {
+  const std::string notes = write("notes", "no line of ours, and no end of line");
+  refused(tune("--temperatures 1 --out " + notes), "not a file of bench tune");
+  EXPECT_EQ(read(notes), "no line of ours, and no end of line");
+
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit small = {128, before.rlim_max};  // a line is longer, the sentence is not
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const Outcome outcome = run(tune("--temperatures 1 --out " + path("results")));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("cannot write: File too large"), std::string::npos) << outcome.err;
+  EXPECT_EQ(run(tune("--temperatures 1 --out " + path("results"))).code, 0);
 }
 
 TEST_F(TuneCommand, TuneRefusesNonsense) {
