@@ -54,4 +54,19 @@ void check_same_subject(const Truth& a, std::string_view where_a, const Truth& b
   same("distribution", a.dist, a.dist_sha256, b.dist, b.dist_sha256);
 }
 
+void check_counts_of(const Truth& truth, std::string_view path, const Provenance& subject,
+                     std::size_t d_vocab) {
+  const auto same = [&](const char* what, const std::string& counted, const std::string& named,
+                        const std::string& name) {
+    if (!counted.empty() && counted != named)
+      throw InputError("{}: counts of another {} than {} (SHA-256 {:.12}, expected {:.12})", path, what, name,
+                       counted, named);
+  };
+  same("model", truth.model_sha256, subject.model_sha256, subject.model);
+  same("distribution", truth.dist_sha256, subject.dist_sha256, subject.dist);
+  if (!truth.counts.empty() && static_cast<std::uint64_t>(truth.counts.rbegin()->first) >= d_vocab)
+    throw InputError("{}: counts token {}, but {} has {} tokens", path, truth.counts.rbegin()->first,
+                     subject.model, d_vocab);
+}
+
 }  // namespace deeptail

@@ -18,5 +18,8 @@ void join_ranges(std::vector<TruthRange>& ranges);
 
 // Throws InputError unless both count the same model on the same distribution.
 void check_same_subject(const Truth& a, std::string_view where_a, const Truth& b, std::string_view where_b);
+// Throws InputError unless `truth`, read from `path`, counts this model on this distribution.
+void check_counts_of(const Truth& truth, std::string_view path, const Provenance& subject,
+                     std::size_t d_vocab);
 
 }  // namespace deeptail

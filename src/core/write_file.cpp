@@ -78,6 +78,12 @@ void check_writable(const std::string& path) {
   ::unlink(temporary.c_str());
 }
 
+void check_distinct(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (fs::weakly_canonical(place_of(a), error) == fs::weakly_canonical(place_of(b), error))
+    throw InputError("{} and {}: the same file; expected two", a, b);
+}
+
 void write_file(const std::string& path, std::string_view text) { write_file(path, {text}); }
 
 }  // namespace deeptail

@@ -18,4 +18,7 @@ void write_file(const std::string& path, std::initializer_list<std::string_view>
 // Throws InputError unless a file could be written there: for before long work.
 void check_writable(const std::string& path);
 
+// Throws InputError when both name one file.
+void check_distinct(const std::string& a, const std::string& b);
+
 }  // namespace deeptail

@@ -55,8 +55,21 @@ TEST_F(TuneCommand, TuneTellsAFullDiskAndKeepsWhatIsNotItsOwn) {
 TEST_F(TuneCommand, TuneRefusesNonsense) {
   refused(tune("--methods mc"), "only itgis and mhis have a temperature");
   refused("bench tune --models dt-9l --quiet", "dt-9l");
+  const std::string other = tune("--temperatures 1 --table ");
+  refused(other + path("."), "it is a folder");
+  refused(other + "/nowhere/table.json", "cannot create");
+  refused(other + write("notes", "{}\n"), "notes");
+  refused(tune("--temperatures 1 --out a --table ./a"), "the same file");
   refused(tune("--temperatures 0"), "expected a positive number");
   refused(tune("--out /nowhere/results.jsonl --temperatures 1"), "/nowhere/results.jsonl");
+}
+
+TEST_F(TuneCommand, TuneRefusesCountsOfAnotherModel) {
+  std::filesystem::create_directories(path("truth"));
+  write("truth/dt-1l-caps.json", read(std::filesystem::path(DEEPTAIL_SOURCE) / "truth/dt-2l-caps.json"));
+  ::setenv("DEEPTAIL_HOME", folder_.c_str(), 1);
+  refused(tune("--temperatures 1"), "counts of another model than dt-1l");
+  ::unsetenv("DEEPTAIL_HOME");
 }
 
 }  // namespace
