@@ -63,8 +63,7 @@ struct FoundModel {
 void add_models(Grid& grid, std::vector<FoundModel>& found) {
   for (const std::string& name : grid.suite.models) {
     const std::string folder = find_model(name);
-    const MappedFile file(folder + "/config.json");
-    const ModelConfig config = parse_config(file.text(), file.path());
+    const ModelConfig config = read_config(folder);
     const auto tokenizer = tokenizer_of(config, folder);
     for (const auto& other : grid.header.models)
       if (other.name == config.model_name)
