@@ -1,6 +1,7 @@
 #include "bench/truth.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace deeptail {
 
@@ -19,11 +20,18 @@ std::string describe(const TruthRange& range) {
   return fmt::format("{} seed {}, inputs {} to {}", range.source, range.seed, range.first, range.end() - 1);
 }
 
+std::string_view drawn_by(const TruthRange& range) {
+  return range.source == kFp16Source ? "deeptail" : std::string_view(range.source);
+}
+
 std::optional<std::pair<TruthRange, TruthRange>> sort_ranges(std::vector<TruthRange>& ranges) {
-  std::sort(ranges.begin(), ranges.end());
+  std::sort(ranges.begin(), ranges.end(), [](const TruthRange& a, const TruthRange& b) {
+    return std::tuple(drawn_by(a), a.seed, a.first, a.count) <
+           std::tuple(drawn_by(b), b.seed, b.first, b.count);
+  });
   for (std::size_t i = 1; i < ranges.size(); ++i) {
     const TruthRange &a = ranges[i - 1], &b = ranges[i];
-    if (a.source == b.source && a.seed == b.seed && b.first < a.end()) return std::pair{a, b};
+    if (drawn_by(a) == drawn_by(b) && a.seed == b.seed && b.first < a.end()) return std::pair{a, b};
   }
   return std::nullopt;
 }

@@ -11,6 +11,9 @@ namespace deeptail {
 // Largest number of samples in a file, and of a sample's number.
 inline constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 62;
 
+// Who drew the inputs: sources that differ only in how they decide what is said draw the same ones.
+std::string_view drawn_by(const TruthRange& range);
+
 // Sorts; the first two ranges that share inputs, if any.
 std::optional<std::pair<TruthRange, TruthRange>> sort_ranges(std::vector<TruthRange>& ranges);
 // Neighbours of sorted ranges that touch become one.

@@ -58,7 +58,7 @@ void run_count(const CountOptions& o) {
   if (!on_cuda && o.device != "cpu")
     throw InputError("--device {}: expected cpu or cuda", printable(o.device));
   const TruthRequest request{.provenance = p,
-                             .source = on_cuda && o.near_tie == 0.0 ? "deeptail-fp16" : "deeptail",
+                             .source = on_cuda && o.near_tie == 0.0 ? kFp16Source : "deeptail",
                              .seed = o.seed,
                              .first = o.first,
                              .samples = samples,
