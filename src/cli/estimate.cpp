@@ -44,8 +44,9 @@ std::string target_text(const Estimate& e, const std::optional<NamedTokenizer>& 
 }
 
 void print_estimate(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
-  fmt::print("Pr[{} on {} says {}], {}, {} forward passes' work\n", e.provenance.model, e.provenance.dist,
-             target_text(e, tokenizer), e.method, short_count(e.cost.forward_equivalents));
+  fmt::print("Pr[{} on {} says {}], {}, {} forward passes' work\n", printable(e.provenance.model),
+             printable(e.provenance.dist), target_text(e, tokenizer), e.method,
+             short_count(e.cost.forward_equivalents));
   const double low = std::exp(e.log_low), high = std::exp(e.log_high);
   if (e.status == Status::kNotReachedUpperBound)
     fmt::print("p < {:.3g} ({:.0f}% confidence): the event was never seen\n", high, 100.0 * e.confidence);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/json.h"
 #include "core/tell.h"
 
 namespace deeptail {
@@ -54,7 +55,9 @@ std::string progress_bar(const ProgressState& p) {
 }
 
 ProgressMeter::ProgressMeter(std::FILE* out, ProgressStyle style, ProgressState start)
-    : out_(out), style_(style), state_(std::move(start)), start_(std::chrono::steady_clock::now()) {}
+    : out_(out), style_(style), state_(std::move(start)), start_(std::chrono::steady_clock::now()) {
+  state_.label = printable(state_.label);
+}
 
 ProgressMeter::~ProgressMeter() {
   if (bar_visible_) std::fputc('\n', out_);
