@@ -52,6 +52,7 @@ void report(const ProgressState& state, CountOutcome outcome, const std::string&
 void run_count(const CountOptions& o) {
   const std::uint64_t samples = parse_count(o.samples, "--samples");
   if (!(o.seconds > 0.0)) throw InputError("--seconds {}: expected a positive number", o.seconds);
+  if (o.near_tie && !(*o.near_tie >= 0.0)) throw InputError("--near-tie {}: expected 0 or more", *o.near_tie);
   const Subject subject = load_subject(o.model, o.dist);
   const Provenance& p = subject.provenance;
   const bool on_cuda = o.device == "cuda";

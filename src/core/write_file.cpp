@@ -78,10 +78,19 @@ void check_writable(const std::string& path) {
   ::unlink(temporary.c_str());
 }
 
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error || !fs::is_directory(folder, error))
+    throw InputError("{}: cannot create the folder: {}", folder, error ? error.message() : "there is a file");
+}
+
 void check_distinct(const std::string& a, const std::string& b) {
   std::error_code error;
-  if (fs::weakly_canonical(place_of(a), error) == fs::weakly_canonical(place_of(b), error))
-    throw InputError("{} and {}: the same file; expected two", a, b);
+  const auto whole = [&](const std::string& path) {
+    return fs::weakly_canonical(fs::absolute(place_of(path)), error);
+  };
+  if (whole(a) == whole(b)) throw InputError("{} and {}: the same file; expected two", a, b);
 }
 
 void write_file(const std::string& path, std::string_view text) { write_file(path, {text}); }

@@ -18,6 +18,9 @@ void write_file(const std::string& path, std::initializer_list<std::string_view>
 // Throws InputError unless a file could be written there: for before long work.
 void check_writable(const std::string& path);
 
+// Makes the folder and those above it where they are missing. Throws InputError when it cannot.
+void make_folder(const std::string& folder);
+
 // Throws InputError when both name one file.
 void check_distinct(const std::string& a, const std::string& b);
 

@@ -1,4 +1,5 @@
 // Standard streams and places that cannot be written.
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "cli/run_binary.h"
@@ -79,6 +80,38 @@ TEST_F(Streams, PipesAndLinksAreNotReplaced) {
   EXPECT_TRUE(fs::is_regular_file(path("there/truth.json")));
   fs::create_symlink("loop", path("loop"));
   refused(count("loop"), "symbolic links");
+}
+
+TEST_F(Streams, EmptyNamesAndOneNameForTwoFilesAreRefused) {
+  const std::string subject = " --model dt-1l --dist caps", run_folder = "tests/data/report/run";
+  for (const std::string& command :
+       {"truth --samples 8" + subject, "activations capture --count 64" + subject,
+        std::string("bench run suites/quick.toml"), std::string("bench tune"), "report " + run_folder,
+        std::string("truth merge a b"), std::string("spb experiments")})
+    refused(command + " --out ''", "--out: expected a name to write to, found an empty one");
+  refused("activations capture --count 64" + subject + " --out '" + path("a.npy") + "' --unembed-out '" +
+              path("./a.npy") + "'",
+          "the same file");
+  refused("bench export " + run_folder + " --csv '" + path("a") + "' --jsonl '" + path("a") + "'",
+          "the same file");
+  refused("report " + run_folder + " --out '" + path("r.html") + "' --tables '" + write("e.txt", "x") + "'",
+          "cannot create the folder");
+  EXPECT_FALSE(fs::exists(path("r.html")));
+  refused("truth --samples 8 --near-tie -5 --out x" + subject, "--near-tie -5: expected 0 or more");
+}
+
+// A limit on the size of files ends like a full disk, and temporary files are removed.
+TEST_F(Streams, FilesThatMayNotGrowLeaveNothingBehind) {
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit small = {512, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const Outcome outcome =
+      run("truth --model dt-1l --dist caps --samples 2000 --quiet --out '" + path("t.json") + "'");
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("t.json: cannot write: File too large"), std::string::npos) << outcome.err;
+  for (const auto& entry : fs::directory_iterator(folder_)) EXPECT_EQ(entry.path().filename(), "stderr");
 }
 
 }  // namespace
