@@ -15,6 +15,9 @@
 
 namespace deeptail {
 
+// Counted by fp16 alone; the inputs are those of "deeptail".
+inline constexpr const char* kFp16Source = "deeptail-fp16";
+
 // Samples [first, first + count) of a seed, drawn by a program: "deeptail", "pytorch", ...
 struct TruthRange {
   std::string source = {};

@@ -30,6 +30,8 @@ struct ModelConfig {
   std::size_t d_attn() const { return n_heads * d_head; }
 };
 ModelConfig parse_config(std::string_view json, std::string_view where);
+// Of a model's folder: a model that config.json does not name has the folder's name.
+ModelConfig read_config(const std::string& folder);
 
 // The way from a final residual to the vocabulary: all that the activation-space methods need of a model.
 struct Head {

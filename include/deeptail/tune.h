@@ -35,7 +35,8 @@ struct TuneConfig {
 std::vector<TokenId> targets_between(const Truth& truth, double low, double high, std::size_t count);
 
 // Results already known, one line of JSON per cell; another search's lines (other targets, samples, seed) are
-// refused. A last line without an end, left by a run that was killed, is ignored.
+// refused. A last line without an end, left by a run that was killed, is ignored; a file that is nothing but
+// such a line must begin as ours do.
 using TuneResults = std::map<TuneCell, TuneResult>;
 TuneResults parse_tune_results(std::string_view lines, const TuneConfig& config, std::string_view where);
 std::string result_line(const TuneConfig& config, const TuneCell& cell, const TuneResult& result);

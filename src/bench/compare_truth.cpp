@@ -30,8 +30,8 @@ double deviations(Cell c, double n_a, double n_b) {
 // Takes `part` out of the range that holds all of it; false where there is none.
 bool take_out(const TruthRange& part, std::vector<TruthRange>& ranges) {
   for (TruthRange& range : ranges) {
-    const bool holds = range.source == part.source && range.seed == part.seed && range.first <= part.first &&
-                       part.end() <= range.end();
+    const bool holds = drawn_by(range) == drawn_by(part) && range.seed == part.seed &&
+                       range.first <= part.first && part.end() <= range.end();
     if (!holds) continue;
     TruthRange after = range;
     after.first = part.end(), after.count = range.end() - part.end();

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "bench/truth.h"
 #include "core/data_places.h"
 #include "core/json.h"
 #include "core/sha256.h"
@@ -53,21 +54,6 @@ Truth load_truth(const std::string& path, const std::string& model, const std::s
   return path.ends_with(".json") ? read_truth(path) : import_truth(path, model, dist);
 }
 
-void check_truth(const Truth& truth, const std::string& path, const RunHeader::Model& model,
-                 const RunHeader::File& dist) {
-  const auto same = [&](const char* what, const std::string& counted, const std::string& named,
-                        const std::string& name) {
-    if (!counted.empty() && counted != named)
-      throw InputError("{}: counts of another {} than {} (SHA-256 {:.12}, expected {:.12})", path, what, name,
-                       counted, named);
-  };
-  same("model", truth.model_sha256, model.sha256, model.name);
-  same("distribution", truth.dist_sha256, dist.sha256, dist.name);
-  if (!truth.counts.empty() && static_cast<std::uint64_t>(truth.counts.rbegin()->first) >= model.d_vocab)
-    throw InputError("{}: counts token {}, but {} has {} tokens", path, truth.counts.rbegin()->first,
-                     model.name, model.d_vocab);
-}
-
 // What can be known of a model without loading it.
 struct FoundModel {
   ModelConfig config;
@@ -77,8 +63,7 @@ struct FoundModel {
 void add_models(Grid& grid, std::vector<FoundModel>& found) {
   for (const std::string& name : grid.suite.models) {
     const std::string folder = find_model(name);
-    const MappedFile file(folder + "/config.json");
-    const ModelConfig config = parse_config(file.text(), file.path());
+    const ModelConfig config = read_config(folder);
     const auto tokenizer = tokenizer_of(config, folder);
     for (const auto& other : grid.header.models)
       if (other.name == config.model_name)
@@ -110,7 +95,10 @@ void add_pairs(Grid& grid) {
       check_fits(dists[d], models[m].config, models[m].tokenizer_sha256);
       const std::string path = truth_path(grid.suite.targets, model.name, dist.name);
       const Truth truth = load_truth(path, model.name, dist.name);
-      check_truth(truth, path, model, dist);
+      check_counts_of(
+          truth, path,
+          {.model = model.name, .dist = dist.name, .model_sha256 = model.sha256, .dist_sha256 = dist.sha256},
+          model.d_vocab);
       grid.header.truths.push_back({model.name + "-" + dist.name, sha256_of_file(path)});
       grid.pairs.push_back({.model_path = grid.suite.models[m],
                             .dist_path = grid.suite.distributions[d],

@@ -58,7 +58,9 @@ Run join_runs(std::vector<Run> runs) {
   for (const RunItem& item : out.items)
     if (!seen.insert(item.id).second)
       throw InputError("two of the runs have an estimate of {} on {} by {} (item {}): report them one by one",
-                       printable(item.target_text), printable(item.dist), printable(item.variant), item.id);
+                       item.target_text.empty() ? fmt::format("token {}", fmt::join(item.target, ", "))
+                                                : printable(item.target_text),
+                       printable(item.dist), printable(item.variant), item.id);
   sort_items(out.items);
   return out;
 }

@@ -10,6 +10,8 @@
 #include <map>
 #include <thread>
 
+#include "core/write_file.h"
+
 namespace deeptail {
 
 namespace {

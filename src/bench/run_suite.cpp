@@ -40,13 +40,6 @@ std::size_t count_done(const Grid& grid, const std::vector<std::size_t>& mine,
 
 }  // namespace
 
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error || !std::filesystem::is_directory(folder))
-    throw InputError("{}: cannot create the folder: {}", folder, error ? error.message() : "there is a file");
-}
-
 bool holds_run(const Grid& grid, const std::string& folder) {
   const std::string path = folder + "/run.json";
   if (!std::filesystem::exists(path)) return false;

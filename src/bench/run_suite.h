@@ -40,7 +40,6 @@ RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& po
 
 // --- its parts, for other ways to hand out items ---
 
-void make_folder(const std::string& folder);
 // Throws InputError unless the folder is new or holds this run; then writes run.json where it is missing.
 void open_run_folder(const Grid& grid, const std::string& folder, Claims& claims);
 // Is there a run.json, and is it of this grid?

@@ -1,6 +1,7 @@
 #include "bench/truth.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace deeptail {
 
@@ -19,11 +20,18 @@ std::string describe(const TruthRange& range) {
   return fmt::format("{} seed {}, inputs {} to {}", range.source, range.seed, range.first, range.end() - 1);
 }
 
+std::string_view drawn_by(const TruthRange& range) {
+  return range.source == kFp16Source ? "deeptail" : std::string_view(range.source);
+}
+
 std::optional<std::pair<TruthRange, TruthRange>> sort_ranges(std::vector<TruthRange>& ranges) {
-  std::sort(ranges.begin(), ranges.end());
+  std::sort(ranges.begin(), ranges.end(), [](const TruthRange& a, const TruthRange& b) {
+    return std::tuple(drawn_by(a), a.seed, a.first, a.count) <
+           std::tuple(drawn_by(b), b.seed, b.first, b.count);
+  });
   for (std::size_t i = 1; i < ranges.size(); ++i) {
     const TruthRange &a = ranges[i - 1], &b = ranges[i];
-    if (a.source == b.source && a.seed == b.seed && b.first < a.end()) return std::pair{a, b};
+    if (drawn_by(a) == drawn_by(b) && a.seed == b.seed && b.first < a.end()) return std::pair{a, b};
   }
   return std::nullopt;
 }
@@ -52,6 +60,21 @@ void check_same_subject(const Truth& a, std::string_view where_a, const Truth& b
   };
   same("model", a.model, a.model_sha256, b.model, b.model_sha256);
   same("distribution", a.dist, a.dist_sha256, b.dist, b.dist_sha256);
+}
+
+void check_counts_of(const Truth& truth, std::string_view path, const Provenance& subject,
+                     std::size_t d_vocab) {
+  const auto same = [&](const char* what, const std::string& counted, const std::string& named,
+                        const std::string& name) {
+    if (!counted.empty() && counted != named)
+      throw InputError("{}: counts of another {} than {} (SHA-256 {:.12}, expected {:.12})", path, what, name,
+                       counted, named);
+  };
+  same("model", truth.model_sha256, subject.model_sha256, subject.model);
+  same("distribution", truth.dist_sha256, subject.dist_sha256, subject.dist);
+  if (!truth.counts.empty() && static_cast<std::uint64_t>(truth.counts.rbegin()->first) >= d_vocab)
+    throw InputError("{}: counts token {}, but {} has {} tokens", path, truth.counts.rbegin()->first,
+                     subject.model, d_vocab);
 }
 
 }  // namespace deeptail

@@ -11,6 +11,9 @@ namespace deeptail {
 // Largest number of samples in a file, and of a sample's number.
 inline constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 62;
 
+// Who drew the inputs: sources that differ only in how they decide what is said draw the same ones.
+std::string_view drawn_by(const TruthRange& range);
+
 // Sorts; the first two ranges that share inputs, if any.
 std::optional<std::pair<TruthRange, TruthRange>> sort_ranges(std::vector<TruthRange>& ranges);
 // Neighbours of sorted ranges that touch become one.
@@ -18,5 +21,8 @@ void join_ranges(std::vector<TruthRange>& ranges);
 
 // Throws InputError unless both count the same model on the same distribution.
 void check_same_subject(const Truth& a, std::string_view where_a, const Truth& b, std::string_view where_b);
+// Throws InputError unless `truth`, read from `path`, counts this model on this distribution.
+void check_counts_of(const Truth& truth, std::string_view path, const Provenance& subject,
+                     std::size_t d_vocab);
 
 }  // namespace deeptail

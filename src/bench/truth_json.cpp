@@ -130,8 +130,8 @@ std::string to_json(const Truth& truth) {
   out["ranges"] = OrderedJson::array();
   for (const TruthRange& r : truth.ranges)
     out["ranges"].push_back({{"source", r.source}, {"seed", r.seed}, {"first", r.first}, {"count", r.count}});
-  out["counts"] = OrderedJson::object();
-  for (const auto& [token, count] : truth.counts) out["counts"][std::to_string(token)] = count;
+  OrderedJson& counts = out["counts"] = OrderedJson::object();
+  for (const auto& [token, count] : truth.counts) append_field(counts, std::to_string(token), count);
   return json_text(out) + "\n";
 }
 

@@ -105,11 +105,18 @@ std::string result_line(const TuneConfig& config, const TuneCell& cell, const Tu
   return json_text(line) + "\n";
 }
 
+// How every line of result_line begins.
+constexpr std::string_view kLineStart = R"({"dist":")";
+
 TuneResults parse_tune_results(std::string_view lines, const TuneConfig& config, std::string_view where) {
   TuneResults out;
   for (std::size_t number = 1; !lines.empty(); ++number) {
     const std::size_t end = lines.find('\n');
-    if (end == std::string_view::npos) break;
+    if (end == std::string_view::npos) {
+      if (number == 1 && lines.substr(0, kLineStart.size()) != kLineStart.substr(0, lines.size()))
+        throw InputError("{}: not a file of bench tune; choose another --out", where);
+      break;
+    }
     const std::string place = fmt::format("{} line {}", where, number);
     const Json line = parse_json(lines.substr(0, end), place);
     lines.remove_prefix(end + 1);

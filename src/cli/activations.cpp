@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/parse.h"
+#include "core/json.h"
 #include "core/write_file.h"
 
 namespace deeptail::cli {
@@ -19,7 +20,10 @@ void run_capture(const CaptureOptions& o) {
   const CaptureConfig config{.count = parse_count(o.count, "--count"), .seed = o.seed};
   config.validate();
   check_writable(o.out);
-  if (!o.unembed_out.empty()) check_writable(o.unembed_out);
+  if (!o.unembed_out.empty()) {
+    check_writable(o.unembed_out);
+    check_distinct(o.out, o.unembed_out);
+  }
   const Subject subject = load_subject(o.model, o.dist);
   ThreadPool pool;
   catch_interrupts();
@@ -28,7 +32,7 @@ void run_capture(const CaptureOptions& o) {
   if (!o.unembed_out.empty()) save_head(o.unembed_out, subject.model.head());
   if (o.quiet) return;
   fmt::print("{}: {} activations [{}] of {} on {}, before ln_final\n", o.out, activations.n,
-             activations.d_model, subject.provenance.model, subject.provenance.dist);
+             activations.d_model, printable(subject.provenance.model), printable(subject.provenance.dist));
   if (!o.unembed_out.empty())
     fmt::print("{}: ln_final and unembedding, {} tokens\n", o.unembed_out, subject.model.head().d_vocab());
 }

@@ -13,6 +13,7 @@ struct ExportOptions {
 
 void bench_export(const ExportOptions& o) {
   if (o.csv.empty() && o.jsonl.empty()) throw InputError("expected --csv FILE or --jsonl FILE");
+  if (!o.csv.empty() && !o.jsonl.empty()) check_distinct(o.csv, o.jsonl);
   const Run run = read_run(o.run);
   if (!o.csv.empty()) write_file(o.csv, csv_of(run));
   if (!o.jsonl.empty()) write_file(o.jsonl, jsonl_of(o.run));

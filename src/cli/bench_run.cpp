@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <csignal>
 
 #include "bench/forecast.h"
 #include "bench/run_suite.h"
@@ -120,7 +119,6 @@ void bench_run(const BenchRunOptions& o) {
   const RunOptions options = run_options(o);
   const Grid grid = build_grid(suite_on_device(o));
   catch_interrupts();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like any other
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet),
                       {.label = grid.suite.name, .unit = "items", .total = grid.items.size()});
   const RunHooks hooks{.keep_going = [] { return !interrupted(); },

@@ -1,8 +1,11 @@
 // deeptail bench tune
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <mutex>
 
+#include "bench/truth.h"
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 #include "cli/parse.h"
@@ -31,10 +34,14 @@ struct TunePair {
   Truth truth;
 };
 
-Truth load_truth(const std::string& model, const std::string& dist) {
+Truth load_truth(const std::string& model, const std::string& dist, const Subject& subject) {
   const std::string name = fmt::format("{}-{}.json", model, dist);
   for (const auto& place : data_places("truth"))
-    if (std::filesystem::is_regular_file(place / name)) return read_truth((place / name).string());
+    if (const std::string path = (place / name).string(); std::filesystem::is_regular_file(path)) {
+      Truth truth = read_truth(path);
+      check_counts_of(truth, path, subject.provenance, subject.model.config().d_vocab);
+      return truth;
+    }
   throw InputError("truth/{}: not found; count it with `deeptail truth --model {} --dist {}`", name, model,
                    dist);
 }
@@ -42,8 +49,11 @@ Truth load_truth(const std::string& model, const std::string& dist) {
 std::map<std::pair<std::string, std::string>, TunePair> load_pairs(const TuneConfig& config) {
   std::map<std::pair<std::string, std::string>, TunePair> pairs;
   for (const std::string& model : config.models)
-    for (const std::string& dist : config.dists)
-      pairs.emplace(std::pair(model, dist), TunePair{load_subject(model, dist), load_truth(model, dist)});
+    for (const std::string& dist : config.dists) {
+      Subject subject = load_subject(model, dist);
+      Truth truth = load_truth(model, dist, subject);
+      pairs.emplace(std::pair(model, dist), TunePair{std::move(subject), std::move(truth)});
+    }
   return pairs;
 }
 
@@ -56,7 +66,7 @@ std::ofstream open_results(const std::string& path) {
   if (const std::string text = text_of(path); !text.empty() && text.back() != '\n')
     write_file(path, std::string_view(text).substr(0, text.rfind('\n') + 1));
   std::ofstream file(path, std::ios::app);
-  if (!file) throw InputError("--out {}: cannot be written", printable(path));
+  if (!file) throw InputError("{}: cannot open for writing: {}", path, std::strerror(errno));
   return file;
 }
 
@@ -88,7 +98,8 @@ void run_cells(const TuneOptions& o, TuneResults& results) {
     if (!result) return;
     const std::lock_guard lock(mutex);
     results[cell] = *result;
-    if (!o.out.empty()) file << result_line(o.config, cell, *result) << std::flush;
+    if (!o.out.empty() && !(file << result_line(o.config, cell, *result) << std::flush))
+      throw InputError("{}: cannot write: {}; the same command continues", o.out, std::strerror(errno));
     meter.update(results.size());
   });
 }
@@ -119,12 +130,16 @@ void print_table(const TuneConfig& config, const TuneResults& results) {
   }
 }
 
+std::vector<ChosenTemperature> read_table(const std::string& path) {
+  const std::string old = text_of(path);
+  return old.empty() ? std::vector<ChosenTemperature>() : parse_temperatures(old, path);
+}
+
 // Pairs of an earlier table that this search says nothing about stay.
 void write_table(const std::string& path, const TuneResults& results) {
   std::map<std::tuple<std::string, std::string, std::string>, ChosenTemperature> rows;
   const auto keep = [&](const ChosenTemperature& c) { rows[{c.cell.model, c.cell.dist, c.cell.method}] = c; };
-  if (const std::string old = text_of(path); !old.empty())
-    for (const ChosenTemperature& c : parse_temperatures(old, path)) keep(c);
+  for (const ChosenTemperature& c : read_table(path)) keep(c);
   for (const ChosenTemperature& c : choose(results)) keep(c);
   std::vector<ChosenTemperature> all;
   for (const auto& [key, row] : rows) all.push_back(row);
@@ -134,6 +149,11 @@ void write_table(const std::string& path, const TuneResults& results) {
 void run_bench_tune(TuneOptions o) {
   o.config.samples = parse_count(o.samples, "--samples");
   o.config.validate();
+  if (!o.table.empty()) {  // mistakes are told before the search, not after it
+    check_writable(o.table);
+    if (!o.out.empty()) check_distinct(o.out, o.table);
+    read_table(o.table);
+  }
   catch_interrupts();
   TuneResults results;
   if (!o.out.empty()) results = parse_tune_results(text_of(o.out), o.config, o.out);

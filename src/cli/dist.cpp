@@ -8,6 +8,7 @@
 #include "cli/parse.h"
 #include "cli/tokens.h"
 #include "core/json.h"
+#include "core/tell.h"
 #include "deeptail/inputs.h"
 
 namespace deeptail::cli {
@@ -28,18 +29,29 @@ double entropy_of(const Distribution& dist) {
   return sum;
 }
 
+// Calls use(distribution, file) for each; a broken one does not hide the others.
+void for_each_distribution(const std::vector<std::string>& files,
+                           const std::function<void(const Distribution&, const std::string&)>& use) {
+  for (const std::string& file : files) {
+    try {
+      use(load_distribution(file), file);
+    } catch (const InputError& e) {
+      tell(stderr, "deeptail: {}\n", e.what());
+    }
+  }
+}
+
 void list_distributions(bool json) {
   const auto files = deeptail::list_distributions();
   if (json) {
     OrderedJson rows = OrderedJson::array();
-    for (const std::string& file : files) {
-      const Distribution dist = load_distribution(file);
+    for_each_distribution(files, [&](const Distribution& dist, const std::string& file) {
       rows.push_back({{"name", dist.name},
                       {"length", dist.length()},
                       {"entropy", entropy_of(dist)},
                       {"description", dist.description},
                       {"file", file}});
-    }
+    });
     return print_json(rows);
   }
   if (files.empty()) {
@@ -49,11 +61,10 @@ void list_distributions(bool json) {
     return;
   }
   fmt::print("{:10} {:>6} {:>7}  {}\n", "dist", "length", "nats", "what");
-  for (const std::string& file : files) {
-    const Distribution dist = load_distribution(file);
+  for_each_distribution(files, [](const Distribution& dist, const std::string&) {
     fmt::print("{:10} {:>6} {:>7.1f}  {}\n", printable(dist.name), dist.length(), entropy_of(dist),
                printable(dist.description));
-  }
+  });
 }
 
 // "0", "1-32", "3, 6-8": where a table is used.

@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/memory.h"
 #include "core/progress.h"
+#include "core/tell.h"
 #include "deeptail/methods.h"
 #include "estimators/load_subject.h"
 
@@ -43,8 +44,9 @@ std::string target_text(const Estimate& e, const std::optional<NamedTokenizer>& 
 }
 
 void print_estimate(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
-  fmt::print("Pr[{} on {} says {}], {}, {} forward passes' work\n", e.provenance.model, e.provenance.dist,
-             target_text(e, tokenizer), e.method, short_count(e.cost.forward_equivalents));
+  fmt::print("Pr[{} on {} says {}], {}, {} forward passes' work\n", printable(e.provenance.model),
+             printable(e.provenance.dist), target_text(e, tokenizer), e.method,
+             short_count(e.cost.forward_equivalents));
   const double low = std::exp(e.log_low), high = std::exp(e.log_high);
   if (e.status == Status::kNotReachedUpperBound)
     fmt::print("p < {:.3g} ({:.0f}% confidence): the event was never seen\n", high, 100.0 * e.confidence);
@@ -184,8 +186,8 @@ EstimateOutcome run_on_cloud(const Method& method, const EstimateOptions& o, Thr
   const ProgressStyle style = progress_style(stderr, o.quiet || o.json);
   const MethodHooks hooks{.after_level = [&](const GaProgress& p) {
     if (style != ProgressStyle::kNone && p.moved == 0.0)
-      fmt::print(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1, method.replicas,
-                 p.level + 1, p.score_level, std::exp(p.log_p));
+      tell(stderr, "run {} of {}  level {}: margin {:.3f}  p {:.2e}\n", p.replica + 1, method.replicas,
+           p.level + 1, p.score_level, std::exp(p.log_p));
     return !interrupted();
   }};
   Estimate estimate = run_method(method,

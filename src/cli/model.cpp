@@ -7,6 +7,7 @@
 #include "cli/parse.h"
 #include "cli/tokens.h"
 #include "core/json.h"
+#include "core/tell.h"
 #include "deeptail/model.h"
 
 namespace deeptail::cli {
@@ -33,11 +34,14 @@ void print_models() {
   fmt::print("{:12} {:>6} {:>7} {:>7} {:>7} {:>6}  {}\n", "model", "layers", "d_model", "heads", "d_vocab",
              "n_ctx", "folder");
   for (const std::string& folder : folders) {
-    const MappedFile file(folder + "/config.json");
-    const ModelConfig c = parse_config(file.text(), file.path());
-    const std::string name = fs::path(folder).filename().string();
-    fmt::print("{:12} {:>6} {:>7} {:>7} {:>7} {:>6}  {}\n", name, c.n_layers, c.d_model, c.n_heads, c.d_vocab,
-               c.n_ctx, folder);
+    try {
+      const ModelConfig c = read_config(folder);
+      const std::string name = fs::path(folder).filename().string();
+      fmt::print("{:12} {:>6} {:>7} {:>7} {:>7} {:>6}  {}\n", name, c.n_layers, c.d_model, c.n_heads,
+                 c.d_vocab, c.n_ctx, folder);
+    } catch (const InputError& e) {  // a broken one does not hide the others
+      tell(stderr, "deeptail: {}\n", e.what());
+    }
   }
 }
 
@@ -46,7 +50,8 @@ void inspect(const std::string& name) {
   const Transformer model = Transformer::load(folder);  // checks everything
   const ModelConfig& c = model.config();
   const TensorMap tensors = read_tensors(folder);
-  fmt::print("{}: pre-LN GELU transformer, {} parameters\n", c.model_name, parameter_count(tensors));
+  fmt::print("{}: pre-LN GELU transformer, {} parameters\n", printable(c.model_name),
+             parameter_count(tensors));
   fmt::print("n_layers {}  d_model {}  n_heads {}  d_head {}  d_mlp {}  n_ctx {}  d_vocab {}  eps {:g}\n",
              c.n_layers, c.d_model, c.n_heads, c.d_head, c.d_mlp, c.n_ctx, c.d_vocab, c.eps);
   if (!c.tokenizer_file.empty()) fmt::print("tokenizer {}\n", c.tokenizer_file);

@@ -46,9 +46,6 @@ ReportExtras whitening_of(const RunHeader& header, const Report& report, ThreadP
 }
 
 void write_tables(const std::string& folder, const Report& report) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw InputError("{}: cannot create the folder: {}", folder, error.message());
   for (const TableFile& file : report_tables(report))
     write_file((std::filesystem::path(folder) / file.name).string(), file.text);
 }
@@ -57,6 +54,8 @@ void run_report(const ReportOptions& options) {
   std::vector<Run> runs;
   for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
   const Run run = join_runs(std::move(runs));
+  check_writable(options.out);
+  if (!options.tables.empty()) make_folder(options.tables);
   ThreadPool pool;
   const Report report = make_report(run, pool);
   const ReportExtras extras = whitening_of(run.header, report, pool);

@@ -183,9 +183,7 @@ void add_table(CLI::App& app) {
 // ---- spb experiments ----
 
 void run_experiments(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw InputError("{}: cannot create the folder: {}", folder, error.message());
+  make_folder(folder);
   for (const Experiment& experiment : spb_experiments()) {
     const std::string path = (std::filesystem::path(folder) / experiment.name).string();
     write_file(path + ".csv", experiment.csv);

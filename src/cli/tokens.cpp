@@ -13,8 +13,7 @@ std::optional<NamedTokenizer> find_tokenizer(const std::string& sha256) {
   if (sha256.empty()) return std::nullopt;
   for (const std::string& folder : list_models()) {
     try {
-      const MappedFile file(folder + "/config.json");
-      const ModelConfig config = parse_config(file.text(), file.path());
+      const ModelConfig config = read_config(folder);
       if (config.tokenizer_file.empty()) continue;
       if (sha256_of_file((fs::path(folder) / config.tokenizer_file).string()) != sha256) continue;
       return tokenizer_of(config, folder);

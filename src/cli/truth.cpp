@@ -8,6 +8,7 @@
 #include "cli/parse.h"
 #include "cli/truth_report.h"
 #include "core/progress.h"
+#include "core/tell.h"
 #include "core/write_file.h"
 #include "deeptail/bench.h"
 #include "estimators/load_subject.h"
@@ -51,13 +52,14 @@ void report(const ProgressState& state, CountOutcome outcome, const std::string&
 void run_count(const CountOptions& o) {
   const std::uint64_t samples = parse_count(o.samples, "--samples");
   if (!(o.seconds > 0.0)) throw InputError("--seconds {}: expected a positive number", o.seconds);
+  if (o.near_tie && !(*o.near_tie >= 0.0)) throw InputError("--near-tie {}: expected 0 or more", *o.near_tie);
   const Subject subject = load_subject(o.model, o.dist);
   const Provenance& p = subject.provenance;
   const bool on_cuda = o.device == "cuda";
   if (!on_cuda && o.device != "cpu")
     throw InputError("--device {}: expected cpu or cuda", printable(o.device));
   const TruthRequest request{.provenance = p,
-                             .source = on_cuda && o.near_tie == 0.0 ? "deeptail-fp16" : "deeptail",
+                             .source = on_cuda && o.near_tie == 0.0 ? kFp16Source : "deeptail",
                              .seed = o.seed,
                              .first = o.first,
                              .samples = samples,
@@ -70,7 +72,7 @@ void run_count(const CountOptions& o) {
   ProgressState state{.label = fmt::format("{} {}", p.model, p.dist), .unit = "inputs", .total = samples};
   std::optional<ProgressMeter> meter;
   const auto started = [&](std::uint64_t before) {
-    if (before > 0 && !o.quiet) fmt::print(stderr, "continuing after {} inputs\n", before);
+    if (before > 0 && !o.quiet) tell(stderr, "continuing after {} inputs\n", before);
     state.done = state.done_before = before;
     meter.emplace(stderr, progress_style(stderr, o.quiet), state);
   };
@@ -97,10 +99,9 @@ void merge(const FileOptions& o) {
   fmt::print("{}: {} inputs of {} files\n", o.out, merged.samples(), o.files.size());
   for (const TruthRange& range : merged.ranges)
     if (range.source != merged.ranges[0].source) {
-      fmt::print(
-          stderr,
-          "note: counted by different programs ({} and {}), whose arithmetic may differ at near-ties\n",
-          merged.ranges[0].source, range.source);
+      tell(stderr,
+           "note: counted by different programs ({} and {}), whose arithmetic may differ at near-ties\n",
+           merged.ranges[0].source, range.source);
       break;
     }
 }

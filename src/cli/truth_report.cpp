@@ -16,8 +16,7 @@ namespace {
 std::optional<NamedTokenizer> tokenizer_for(const Truth& truth) {
   try {
     const std::string folder = find_model(truth.model);
-    const MappedFile file(folder + "/config.json");
-    return tokenizer_of(parse_config(file.text(), file.path()), folder);
+    return tokenizer_of(read_config(folder), folder);
   } catch (const InputError&) {
     return std::nullopt;
   }
@@ -47,7 +46,7 @@ void print_decades(const Truth& truth) {
 
 OrderedJson counts_json(const Truth& truth) {
   OrderedJson counts = OrderedJson::object();
-  for (const auto& [token, count] : truth.counts) counts[std::to_string(token)] = count;
+  for (const auto& [token, count] : truth.counts) append_field(counts, std::to_string(token), count);
   return {{"samples", truth.samples()}, {"counts", counts}};
 }
 

@@ -23,6 +23,12 @@ void walk_json(std::string_view text, JsonWalk& walk);
 std::string json_text(const Json& document, bool ascii = false);
 std::string json_text(const OrderedJson& document, int indent = -1);
 
+// Adds a field at the end of an object that has none of that name: looking for it would take quadratic time
+// over many.
+inline void append_field(OrderedJson& object, std::string name, OrderedJson value) {
+  object.get_ref<OrderedJson::object_t&>().emplace_back(std::move(name), std::move(value));
+}
+
 // Text made safe to print inside a message: control characters and invalid UTF-8 escaped, long text
 // shortened.
 std::string printable(std::string_view text, std::size_t max_length = 80);

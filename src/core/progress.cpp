@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "core/json.h"
+#include "core/tell.h"
+
 namespace deeptail {
 
 ProgressStyle progress_style(std::FILE* out, bool quiet) {
@@ -52,7 +55,9 @@ std::string progress_bar(const ProgressState& p) {
 }
 
 ProgressMeter::ProgressMeter(std::FILE* out, ProgressStyle style, ProgressState start)
-    : out_(out), style_(style), state_(std::move(start)), start_(std::chrono::steady_clock::now()) {}
+    : out_(out), style_(style), state_(std::move(start)), start_(std::chrono::steady_clock::now()) {
+  state_.label = printable(state_.label);
+}
 
 ProgressMeter::~ProgressMeter() {
   if (bar_visible_) std::fputc('\n', out_);
@@ -71,9 +76,9 @@ void ProgressMeter::update(std::uint64_t done, double eta) {
 void ProgressMeter::show() {
   if (style_ == ProgressStyle::kNone) return;
   if (style_ == ProgressStyle::kLines) {
-    fmt::print(out_, "{}\n", progress_text(state_));
+    tell(out_, "{}\n", progress_text(state_));
   } else {
-    fmt::print(out_, "\r{}\x1b[K", progress_bar(state_));  // \x1b[K clears what a longer line left
+    tell(out_, "\r{}\x1b[K", progress_bar(state_));  // \x1b[K clears what a longer line left
     bar_visible_ = true;
   }
   std::fflush(out_);

@@ -20,11 +20,20 @@ struct Moments {
 // and 1 cannot be scored, so the count is conditioned on 1 .. n-1. The sum runs outwards from k until the
 // weights vanish.
 Moments recounted(const SpbParameters& s, std::uint64_t k, std::uint64_t n) {
-  constexpr double kNegligible = 1e-18;  // of the weight at the mode
+  constexpr double kNegligible = 1e-18;    // of the weight at the mode
+  constexpr double kManyCounts = 1 << 14;  // as a standard deviation
   const double samples = static_cast<double>(n), p = static_cast<double>(k) / samples;
   const double odds = p / (1.0 - p);
   const auto loss = [&](double count) { return spb_weighted(s, count / samples, p); };
   Moments sum;
+  if (const double sd = std::sqrt(samples * p * (1.0 - p)); sd > kManyCounts) {
+    // So many counts are a normal variable for the loss: what that leaves out is of order 1 / (n p).
+    for (int i = -9 * 64; i <= 9 * 64; ++i) {
+      const double z = i / 64.0;
+      sum.add(std::exp(-0.5 * z * z), loss(static_cast<double>(k) + z * sd));
+    }
+    return {1.0, sum.first / sum.mass, sum.second / sum.mass};
+  }
   double weight = 1.0;
   for (double count = static_cast<double>(k); count < samples && weight > kNegligible; ++count) {
     sum.add(weight, loss(count));

@@ -9,6 +9,16 @@ namespace deeptail {
 
 namespace fs = std::filesystem;
 
+ModelConfig read_config(const std::string& folder) {
+  const MappedFile file((fs::path(folder) / "config.json").string());
+  ModelConfig config = parse_config(file.text(), file.path());
+  if (config.model_name.empty()) {
+    const fs::path whole = (fs::absolute(folder) / "").lexically_normal();  // ends in "/", also for "."
+    config.model_name = whole.parent_path().filename().string();
+  }
+  return config;
+}
+
 Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap& tensors,
                                       const std::string& where) {
   Transformer model;
@@ -20,10 +30,7 @@ Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap
 const Head& Transformer::head() const { return weights_->head; }
 
 Transformer Transformer::load(const std::string& folder) {
-  const MappedFile config((fs::path(folder) / "config.json").string());
-  ModelConfig parsed = parse_config(config.text(), config.path());
-  if (parsed.model_name.empty()) parsed.model_name = fs::path(folder).lexically_normal().filename().string();
-  return from_tensors(parsed, read_tensors(folder), folder);
+  return from_tensors(read_config(folder), read_tensors(folder), folder);
 }
 
 namespace {

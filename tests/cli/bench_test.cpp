@@ -246,6 +246,22 @@ TEST_F(BenchCommand, ChangedModelIsRefused) {
   EXPECT_FALSE(fs::exists(path("run")));
 }
 
+TEST_F(BenchCommand, AModelWithoutANameHasItsFoldersName) {
+  const std::string source = std::string(DEEPTAIL_SOURCE) + "/";
+  fs::create_directories(path("models"));
+  fs::copy(source + "models/dt-1l", path("models/own"));
+  fs::copy(source + "models/tokenizer.json", path("models/tokenizer.json"));
+  Json config = parse_json(read(path("models/own/config.json")), "config");
+  config.erase("model_name");
+  write("models/own/config.json", json_text(config));
+  std::string suite = kSuite;
+  suite.replace(suite.find("dt-1l"), 5, path("models/own/"));
+  suite.replace(suite.find("count = 2"), 9, "count = 2\ntruth = \"" + source + "truth/dt-1l-hex.json\"");
+  write("tiny.toml", suite);
+  ASSERT_EQ(run(bench("run", "--quiet --shard 1/14")).code, 0);
+  EXPECT_EQ(parse_json(read(path("run/run.json")), "run").at("models").at(0).at("name"), "own");
+}
+
 // `ulimit -f` counts blocks of 512 bytes in sh.
 TEST_F(BenchCommand, FullDiskKeepsWhatIsThere) {
   const std::string command = std::string("cd '") + DEEPTAIL_SOURCE + "' && (ulimit -f 32; '" +

@@ -1,4 +1,6 @@
 // deeptail bench tune, run as a user runs it.
+#include <sys/resource.h>
+
 #include "cli/run_binary.h"
 
 namespace deeptail {
@@ -34,11 +36,40 @@ TEST_F(TuneCommand, TuneContinuesAndWritesTheTable) {
   EXPECT_EQ(read(out), before);
 }
 
+TEST_F(TuneCommand, TuneTellsAFullDiskAndKeepsWhatIsNotItsOwn) {
+  const std::string notes = write("notes", "no line of ours, and no end of line");
+  refused(tune("--temperatures 1 --out " + notes), "not a file of bench tune");
+  EXPECT_EQ(read(notes), "no line of ours, and no end of line");
+
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit small = {128, before.rlim_max};  // a line is longer, the sentence is not
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const Outcome outcome = run(tune("--temperatures 1 --out " + path("results")));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("cannot write: File too large"), std::string::npos) << outcome.err;
+  EXPECT_EQ(run(tune("--temperatures 1 --out " + path("results"))).code, 0);
+}
+
 TEST_F(TuneCommand, TuneRefusesNonsense) {
   refused(tune("--methods mc"), "only itgis and mhis have a temperature");
   refused("bench tune --models dt-9l --quiet", "dt-9l");
+  const std::string other = tune("--temperatures 1 --table ");
+  refused(other + path("."), "it is a folder");
+  refused(other + "/nowhere/table.json", "cannot create");
+  refused(other + write("notes", "{}\n"), "notes");
+  refused(tune("--temperatures 1 --out a --table ./a"), "the same file");
   refused(tune("--temperatures 0"), "expected a positive number");
   refused(tune("--out /nowhere/results.jsonl --temperatures 1"), "/nowhere/results.jsonl");
+}
+
+TEST_F(TuneCommand, TuneRefusesCountsOfAnotherModel) {
+  std::filesystem::create_directories(path("truth"));
+  write("truth/dt-1l-caps.json", read(std::filesystem::path(DEEPTAIL_SOURCE) / "truth/dt-2l-caps.json"));
+  ::setenv("DEEPTAIL_HOME", folder_.c_str(), 1);
+  refused(tune("--temperatures 1"), "counts of another model than dt-1l");
+  ::unsetenv("DEEPTAIL_HOME");
 }
 
 }  // namespace

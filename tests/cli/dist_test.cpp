@@ -64,5 +64,24 @@ TEST_F(DistCommand, UsersOwnFileAndItsMistakes) {
   refused("dist", "subcommand");
 }
 
+TEST_F(DistCommand, ABrokenFileDoesNotHideTheOthers) {
+  std::filesystem::create_directories(path("distributions"));
+  write("distributions/broken.json", "{");
+  ::setenv("DEEPTAIL_HOME", folder_.c_str(), 1);
+  for (const char* command : {"dist list", "dist list --json"}) {
+    const Outcome listed = run(command);
+    EXPECT_EQ(listed.code, 0);
+    EXPECT_NE(listed.out.find("caps"), std::string::npos);
+    EXPECT_NE(listed.err.find("broken.json: not valid JSON"), std::string::npos) << listed.err;
+  }
+  ::unsetenv("DEEPTAIL_HOME");
+}
+
+TEST_F(DistCommand, UnknownWordsAreNamed) {
+  refused("foo", "unknown command \"foo\"; expected one of estimate, truth");
+  refused("dist foo", "unknown command \"foo\"; expected one of list, show, sample");
+  refused("bench foo --out x", "unknown command \"foo\"; expected one of run, export, tune");
+}
+
 }  // namespace
 }  // namespace deeptail

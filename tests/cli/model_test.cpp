@@ -72,5 +72,29 @@ TEST_F(ModelCommand, BadFlagsAndFiles) {
   refused("model inspect '" + folder + "'", "config.json: cannot open");
 }
 
+TEST_F(ModelCommand, ABrokenModelDoesNotHideTheOthers) {
+  std::filesystem::create_directories(path("models/broken"));
+  write("models/broken/config.json", "{");
+  ::setenv("DEEPTAIL_HOME", folder_.c_str(), 1);
+  const Outcome listed = run("model list");
+  ::unsetenv("DEEPTAIL_HOME");
+  EXPECT_EQ(listed.code, 0);
+  EXPECT_NE(listed.out.find("dt-1l"), std::string::npos);
+  EXPECT_NE(listed.err.find("models/broken/config.json: not valid JSON"), std::string::npos) << listed.err;
+}
+
+TEST_F(ModelCommand, ControlCharactersInANameArePrintedEscaped) {
+  std::filesystem::copy(fixture_, path("model"), std::filesystem::copy_options::recursive);
+  Json config = parse_json(read(path("model/config.json")), "config");
+  config["model_name"] = "a\x1b[31mb";
+  write("model/config.json", json_text(config));
+  const Outcome inspected = run("model inspect '" + path("model") + "'");
+  EXPECT_NE(inspected.out.find("a\\x1b[31mb: pre-LN"), std::string::npos) << inspected.out;
+  const Outcome refusal = run("truth --samples 8 --out x --dist caps --model '" + path("model") + "'");
+  EXPECT_EQ(refusal.code, 2);
+  EXPECT_NE(refusal.err.find("a\\x1b[31mb"), std::string::npos) << refusal.err;
+  EXPECT_EQ(refusal.err.find('\x1b'), std::string::npos);
+}
+
 }  // namespace
 }  // namespace deeptail

@@ -41,8 +41,8 @@ class CliTest : public ::testing::Test {
   }
 
   Outcome run(const std::string& arguments) const {
-    const std::string command = std::string("cd '") + DEEPTAIL_SOURCE + "' && '" + DEEPTAIL_BINARY + "' " +
-                                arguments + " 2>'" + path("stderr") + "'";
+    const std::string command = std::string("cd '") + DEEPTAIL_SOURCE + "' && { '" + DEEPTAIL_BINARY + "' " +
+                                arguments + "; } 2>'" + path("stderr") + "'";
     FILE* pipe = ::popen(command.c_str(), "r");
     EXPECT_NE(pipe, nullptr);
     Outcome outcome;

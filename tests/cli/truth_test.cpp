@@ -133,5 +133,19 @@ TEST_F(TruthCommand, BadFlagsAndFiles) {
           "token id 0 has the count -1");
 }
 
+// Looking for each of so many names among those before it would take minutes.
+TEST_F(TruthCommand, ManyTokensAreQuick) {
+  constexpr std::size_t kTokens = 200000;
+  std::string npy("\x93NUMPY\x01\x00\x76\x00", 10);
+  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (200000,), }";
+  npy += header + std::string(0x76 - header.size() - 1, ' ') + "\n" + std::string(kTokens, '\1');
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome imported = run("truth import '" + write("n.npy", npy) +
+                               "' --model-name m --dist-name d --out '" + path("t.json") + "'");
+  EXPECT_EQ(imported.code, 0) << imported.err;
+  EXPECT_EQ(json("truth show '" + path("t.json") + "'").at("counts").size(), kTokens);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+}
+
 }  // namespace
 }  // namespace deeptail

@@ -98,6 +98,26 @@ TEST_F(CountTruth, UnfinishedWorkOfAnotherRequestIsRefused) {
   EXPECT_THROW(count(r), InputError);
 }
 
+// As two processes would: a lock belongs to the open file.
+TEST_F(CountTruth, OneAtATimeCountsIntoAFile) {
+  const TruthRequest r = request("out", 1500);
+  TruthRequest other = r;
+  other.seed = 2;
+  std::size_t refused = 0;
+  const auto meanwhile = [&](std::uint64_t) {
+    try {
+      count(other);
+    } catch (const InputError& e) {
+      refused += std::string(e.what()).find("another process is counting") != std::string::npos ? 1 : 0;
+    }
+    return true;
+  };
+  EXPECT_EQ(count(r, 2, meanwhile), CountOutcome::kFinished);
+  EXPECT_GT(refused, 0u);
+  EXPECT_EQ(read_truth(r.out).ranges[0].seed, 1u);
+  for (const auto& entry : fs::directory_iterator(folder_)) EXPECT_EQ(entry.path(), r.out);
+}
+
 TEST_F(CountTruth, RefusesImpossibleRanges) {
   EXPECT_THROW(count(request("out", 0)), InputError);
   EXPECT_THROW(count(request("out", 10, std::uint64_t{1} << 62)), InputError);

@@ -74,7 +74,7 @@ TEST(JoinRuns, RefusesWhatDoesNotFit) {
       [&] {
         join_runs({run_to_join("dt-1l", {1, 2}), run_to_join("dt-1l", {2})});
       },
-      "two of the runs have an estimate");
+      "two of the runs have an estimate of token 2 on hex");
   expect_not_joined([&] { join_runs({}); }, "no runs");
 }
 

@@ -96,8 +96,9 @@ class MergeTruth : public ::testing::Test {
   ~MergeTruth() override { fs::remove_all(folder_); }
 
   std::string file(const char* name, std::uint64_t seed, std::uint64_t first,
-                   const char* model_hash = nullptr) const {
+                   const char* model_hash = nullptr, const char* source = "deeptail") const {
     Json json = good();
+    json["ranges"][0]["source"] = json["source"] = source;
     json["ranges"][0]["seed"] = seed;
     json["ranges"][0]["first"] = first;
     if (model_hash != nullptr) json["model_sha256"] = model_hash;
@@ -127,6 +128,17 @@ TEST_F(MergeTruth, AddsCountsAndJoinsRanges) {
   EXPECT_EQ(json.at("source"), "deeptail");
   EXPECT_FALSE(json.contains("seed"));  // there are two
   EXPECT_EQ(parse_truth(to_json(merged), "merged").ranges, expected);
+}
+
+TEST_F(MergeTruth, CountsByFp16HaveTheSameInputs) {
+  const std::string a = file("a", 1, 10), same = file("b", 1, 10, nullptr, "deeptail-fp16"),
+                    next = file("c", 1, 16, nullptr, "deeptail-fp16");
+  EXPECT_NE(refusal_of({a, same}).find("overlaps deeptail-fp16 seed 1"), std::string::npos);
+  EXPECT_THROW(compare_truth(read_truth(a), read_truth(same)), InputError);
+  EXPECT_EQ(refusal_of({a, file("d", 1, 10, nullptr, "pytorch")}), "");
+  const Truth merged = merge_truth(std::vector<std::string>{next, a});
+  EXPECT_EQ(merged.ranges.size(), 2u);  // two sources stay two ranges
+  EXPECT_EQ(parse_truth(to_json(merged), "merged").ranges, merged.ranges);
 }
 
 TEST_F(MergeTruth, RefusesOverlapsAndOtherSubjects) {

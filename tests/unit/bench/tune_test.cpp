@@ -52,6 +52,13 @@ TEST(Tune, ResultsSurviveTheFileAndAKilledRun) {
   ASSERT_EQ(chosen.size(), 1u);
   EXPECT_EQ(chosen[0].cell, other);
 
+  // Nothing but a line without an end: ours, or somebody's notes.
+  EXPECT_TRUE(parse_tune_results(lines.substr(0, 40), config, "file").empty());
+  EXPECT_TRUE(parse_tune_results(lines.substr(0, 3), config, "file").empty());
+  for (const char* notes : {"notes", "{\"a\": 1}", "{\"dose"})
+    EXPECT_NE(refusal_of([&] { parse_tune_results(notes, config, "file"); }).find("not a file of bench tune"),
+              std::string::npos);
+
   TuneConfig another = config;
   another.samples = 1 << 10;
   EXPECT_NE(refusal_of([&] { parse_tune_results(lines, another, "file"); }).find("another search"),

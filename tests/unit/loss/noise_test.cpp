@@ -21,6 +21,23 @@ TEST(NoiseFloor, ManyCounts) {
   }
 }
 
+// Beyond what can be summed one by one; and where that ends, both ways agree.
+TEST(NoiseFloor, AnyNumberOfCounts) {
+  for (const int power : {40, 53, 63}) {
+    const std::uint64_t samples = std::uint64_t{1} << power, counts[] = {samples / 4};
+    const double k = static_cast<double>(counts[0]);
+    const NoiseFloor floor = noise_floor({.alpha = 1.5}, counts, samples);
+    EXPECT_NEAR(floor.mean * 2.0 * k / 0.75, 1.0, 1e-6) << power;
+    EXPECT_NEAR(floor.sd * 2.0 * k / 0.75, std::sqrt(2.0), 1e-6) << power;
+  }
+  const std::uint64_t below[] = {(1 << 28) - (1 << 10)}, above[] = {(1 << 28) + (1 << 10)};
+  const std::uint64_t samples = std::uint64_t{1} << 52;
+  const NoiseFloor a = noise_floor({.alpha = 4.0}, below, samples),
+                   b = noise_floor({.alpha = 4.0}, above, samples);
+  EXPECT_NEAR(a.mean * static_cast<double>(below[0]) / (b.mean * static_cast<double>(above[0])), 1.0, 1e-7);
+  EXPECT_NEAR(a.sd * static_cast<double>(below[0]) / (b.sd * static_cast<double>(above[0])), 1.0, 1e-7);
+}
+
 // alpha = 0, gamma = -2 would be plain squared error; at alpha = 2 with few samples the sum can be written
 // out.
 TEST(NoiseFloor, ThreeSamplesByHand) {
