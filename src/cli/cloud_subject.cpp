@@ -66,6 +66,7 @@ CloudSubject load_cloud(const CloudOptions& o, ThreadPool& pool) {
   const auto start = std::chrono::steady_clock::now();
   Subject subject = load_subject(o.model, o.dist);
   if (o.check_size) o.check_size(o.count, subject.model.config().d_model);
+  if (o.check_head) o.check_head(subject.model.head(), subject.tokenizer);
   CloudSubject out{
       .head = subject.model.head(),
       .activations = capture_with_progress(subject, {.count = o.count, .seed = o.seed}, o.quiet, pool),

@@ -23,8 +23,9 @@ struct CloudOptions {
   std::string activations, unembed;  // both of these
   std::uint64_t count = 1 << 16, seed = 1;
   bool quiet = false;
-  // Told the size of the cloud before it is made; throws when that is too much.
+  // Told before the cloud is made, so that mistakes cost no time: its size; the vocabulary. Both may throw.
   std::function<void(std::size_t n, std::size_t d_model)> check_size = {};
+  std::function<void(const Head&, const std::optional<NamedTokenizer>&)> check_head = {};
 };
 // Captures activations, with a progress bar, or reads the user's files. Throws InputError when they do not
 // fit together or not exactly one of the two sources is named.

@@ -173,15 +173,18 @@ EstimateOutcome run_on_cloud(const Method& method, const EstimateOptions& o, Thr
                  2.0 * capture_bytes(n, d) + (method.bytes ? method.bytes(n, d) : 0.0),
                  "take fewer activations or particles");
   };
-  CloudSubject subject = load_cloud({.model = o.model,
-                                     .dist = o.dist,
-                                     .activations = o.activations,
-                                     .unembed = o.unembed,
-                                     .count = method.calibration,
-                                     .seed = o.calibration_seed.value_or(o.seed),
-                                     .quiet = o.quiet || o.json,
-                                     .check_size = check_size},
-                                    pool);
+  CloudSubject subject =
+      load_cloud({.model = o.model,
+                  .dist = o.dist,
+                  .activations = o.activations,
+                  .unembed = o.unembed,
+                  .count = method.calibration,
+                  .seed = o.calibration_seed.value_or(o.seed),
+                  .quiet = o.quiet || o.json,
+                  .check_size = check_size,
+                  .check_head = [&](const Head& head,
+                                    const auto& tokenizer) { parse_target(o.target, head, tokenizer); }},
+                 pool);
   const Target target = parse_target(o.target, subject.head, subject.tokenizer);
   const ProgressStyle style = progress_style(stderr, o.quiet || o.json);
   const MethodHooks hooks{.after_level = [&](const GaProgress& p) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/json.h"
 #include "core/tell.h"
@@ -68,7 +69,8 @@ void ProgressMeter::update(std::uint64_t done, double eta) {
   state_.eta = eta;
   state_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const double wait = style_ == ProgressStyle::kBar ? 0.1 : 10.0;
-  if (done < state_.total && state_.seconds - shown_at_ < wait) return;
+  const bool first_at_end = done >= state_.total && !std::exchange(at_end_, true);
+  if (!first_at_end && state_.seconds - shown_at_ < wait) return;
   shown_at_ = state_.seconds;
   show();
 }

@@ -50,6 +50,7 @@ class ProgressMeter {
   ProgressState state_;
   std::chrono::steady_clock::time_point start_;
   double shown_at_ = -1e9;
+  bool at_end_ = false;
   bool bar_visible_ = false;
 };
 
