@@ -41,8 +41,10 @@ method = "mc"
   ASSERT_EQ(run(bench + " <&- >&- 2>&-").code, 0);
   const Outcome again = run(bench);
   EXPECT_NE(again.out.find("done before"), std::string::npos) << again.out << again.err;
-  for (const auto& entry : fs::directory_iterator(folder_ / "run"))
-    if (entry.path().extension() == ".jsonl") EXPECT_EQ(read(entry.path()).find("items"), std::string::npos);
+  for (const auto& entry : fs::directory_iterator(folder_ / "run")) {
+    if (entry.path().extension() != ".jsonl") continue;
+    EXPECT_EQ(read(entry.path()).find("items"), std::string::npos);
+  }
 }
 
 TEST_F(Streams, AFullDiskIsToldAboutStandardOutput) {
