@@ -204,7 +204,7 @@ TEST_F(BenchCommand, SignalsSaveAndExitWith3) {
   suite.replace(suite.find("[200, 300]"), 10, "\"2^40\"");
   write("tiny.toml", suite);
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) {
-    const std::string folder = fmt::format("signal-{}", signal);
+    const std::string folder = "signal-" + std::to_string(signal);
     const pid_t child = start(folder);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!fs::exists(path(folder) + "/shard-1of1.jsonl") && std::chrono::steady_clock::now() < deadline)

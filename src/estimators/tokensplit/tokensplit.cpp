@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <utility>
 
+#include "core/json.h"
 #include "core/memory.h"
 #include "deeptail/activations.h"
 #include "estimators/input_screen.h"
