@@ -47,7 +47,7 @@ TEST(Progress, LinesAndSilence) {
   {
     ProgressMeter meter(file, ProgressStyle::kLines, start);
     meter.update(1);
-    for (int i = 2; i < 10; ++i) meter.update(static_cast<std::uint64_t>(i));  // too soon for another line
+    for (int i = 2; i < 10; ++i) meter.update(static_cast<std::uint64_t>(i));   // too soon for another line
     for (int i = 10; i < 20; ++i) meter.update(static_cast<std::uint64_t>(i));  // the end is told once
   }
   std::rewind(file);
