@@ -157,6 +157,10 @@ struct Run {
 // that differ.
 Run read_run(const std::string& folder);
 void sort_items(std::vector<RunItem>& items);
+// The run with the counts in folder/MODEL-DIST.json as the truths of its items: counts may grow after a run,
+// and targets that were chosen by a small count have truths that are too high on average. Throws InputError
+// where a file is missing or counts another model or distribution.
+Run rescore_run(Run run, const std::string& folder);
 // Runs of different models, distributions, targets or methods as one. Throws InputError where they disagree
 // on a file of the same name, or both have an item.
 Run join_runs(std::vector<Run> runs);

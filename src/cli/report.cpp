@@ -14,7 +14,7 @@ namespace {
 
 struct ReportOptions {
   std::vector<std::string> runs;
-  std::string out = "report.html", tables;
+  std::string out = "report.html", tables, truth;
   bool quiet = false;
 };
 
@@ -52,7 +52,10 @@ void write_tables(const std::string& folder, const Report& report) {
 
 void run_report(const ReportOptions& options) {
   std::vector<Run> runs;
-  for (const std::string& folder : options.runs) runs.push_back(read_run(folder));
+  for (const std::string& folder : options.runs) {
+    runs.push_back(read_run(folder));
+    if (!options.truth.empty()) runs.back() = rescore_run(std::move(runs.back()), options.truth);
+  }
   const Run run = join_runs(std::move(runs));
   check_writable(options.out);
   if (!options.tables.empty()) make_folder(options.tables);
@@ -81,6 +84,9 @@ void add_report(CLI::App& app) {
       ->required();
   command->add_option("--out", options->out, "HTML file to write")->capture_default_str();
   command->add_option("--tables", options->tables, "Folder to write tables to: CSV, Markdown, LaTeX");
+  command->add_option("--truth", options->truth,
+                      "Folder of counts (MODEL-DIST.json) to score against, instead of those that chose the "
+                      "targets");
   command->add_flag("--quiet", options->quiet, "Print nothing");
   command->callback([options] { run_report(*options); });
 }

@@ -39,6 +39,17 @@ TEST_F(ReportCommand, AnUnfinishedRunIsShownAsFarAsItGoes) {
   EXPECT_NE(outcome.out.find("20 of 72 estimates"), std::string::npos) << outcome.out;
 }
 
+TEST_F(ReportCommand, ScoresAgainstTheCountsOfAFolder) {
+  const std::string truth = std::string(DEEPTAIL_SOURCE) + "/truth";
+  const std::string command = "report " + run_folder_ + " --out " + path("report.html") + " --tables ";
+  ASSERT_EQ(run(command + path("own")).code, 0);
+  const Outcome outcome = run(command + path("present") + " --truth " + truth);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(read(path("own/scores.csv")), read(path("present/scores.csv")));
+  refused(command + path("none") + " --truth " + path("nowhere"), "dt-1l-hex.json");
+  EXPECT_FALSE(fs::exists(path("none")));
+}
+
 TEST_F(ReportCommand, RefusesBadRunsAndPlaces) {
   const std::string out = " --out " + path("report.html");
   refused("report " + path("nowhere") + out, "run.json");
