@@ -66,6 +66,11 @@ struct Distribution {
   double log_probability(std::span<const TokenId> tokens) const;  // of a whole sequence: [length]
 };
 
+// Positions that can hold more than one token, ascending.
+std::vector<std::size_t> free_positions(const Distribution& dist);
+// Throws InputError when there are none: all inputs are the same.
+void check_varies(const Distribution& dist);
+
 Distribution parse_distribution(std::string_view json, std::string_view where);
 
 // A name (hex) is looked for in $DEEPTAIL_HOME/distributions, ./distributions, and beside the program;

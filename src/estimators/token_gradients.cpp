@@ -3,21 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/json.h"
 #include "model/weights.h"
 
 namespace deeptail {
 
 TokenGradients::TokenGradients(const Transformer& model, const Distribution& dist)
     : embed_(dist.tables.size()), prior_(dist.tables.size()), log_prior_(dist.tables.size()) {
-  for (std::size_t position = 0; position < dist.length(); ++position) {
-    if (dist.table(position).size() < 2) continue;
-    positions_.push_back(position);
-    tables_of_.push_back(dist.positions[position]);
-  }
-  if (positions_.empty())
-    throw InputError("distribution {}: every position holds one token, so there is nothing to sample",
-                     printable(dist.name));
+  check_varies(dist);
+  positions_ = free_positions(dist);
+  for (const std::size_t position : positions_) tables_of_.push_back(dist.positions[position]);
   const std::size_t d = model.config().d_model;
   for (std::size_t t = 0; t < dist.tables.size(); ++t) {
     const TokenTable& table = dist.tables[t];

@@ -1,6 +1,7 @@
 // Sampling, and whether a model can read the samples.
 #include <algorithm>
 
+#include "core/json.h"
 #include "core/random.h"
 #include "deeptail/inputs.h"
 
@@ -17,6 +18,19 @@ double Distribution::log_probability(std::span<const TokenId> tokens) const {
   for (std::size_t position = 0; position < length(); ++position)
     sum += table(position).log_probability(tokens[position]);
   return sum;
+}
+
+std::vector<std::size_t> free_positions(const Distribution& dist) {
+  std::vector<std::size_t> free;
+  for (std::size_t i = 0; i < dist.length(); ++i)
+    if (dist.table(i).size() > 1) free.push_back(i);
+  return free;
+}
+
+void check_varies(const Distribution& dist) {
+  if (free_positions(dist).empty())
+    throw InputError("distribution {}: every position holds one token, so there is nothing to sample",
+                     printable(dist.name));
 }
 
 void sample(const Distribution& dist, std::uint64_t seed, std::uint64_t index, std::span<TokenId> tokens) {
@@ -39,20 +53,20 @@ void sample_range(const Distribution& dist, std::uint64_t seed, std::uint64_t fi
 
 void check_fits(const Distribution& dist, const ModelConfig& config, std::string_view tokenizer_sha256) {
   if (dist.length() > config.n_ctx)
-    throw InputError("distribution {}: {} positions, but model {} reads at most n_ctx = {}", dist.name,
-                     dist.length(), config.model_name, config.n_ctx);
+    throw InputError("distribution {}: {} positions, but model {} reads at most n_ctx = {}",
+                     printable(dist.name), dist.length(), config.model_name, config.n_ctx);
   for (std::size_t position = 0; position < dist.length(); ++position) {
     const TokenId largest = dist.table(position).ids().back();
     if (static_cast<std::size_t>(largest) >= config.d_vocab)
       throw InputError("distribution {}: position {} can hold token id {}, but model {} has ids 0 to {}",
-                       dist.name, position, largest, config.model_name, config.d_vocab - 1);
+                       printable(dist.name), position, largest, config.model_name, config.d_vocab - 1);
   }
   if (!dist.tokenizer_sha256.empty() && !tokenizer_sha256.empty() &&
       dist.tokenizer_sha256 != tokenizer_sha256)
     throw InputError(
         "distribution {}: its ids belong to another tokenizer (SHA-256 {:.12}...) than those of model {} "
         "({:.12}...)",
-        dist.name, dist.tokenizer_sha256, config.model_name, tokenizer_sha256);
+        printable(dist.name), dist.tokenizer_sha256, config.model_name, tokenizer_sha256);
 }
 
 }  // namespace deeptail

@@ -44,6 +44,7 @@ struct Settings {
   }
   double number(const char* flag) const { return std::atof(given.at(flag).c_str()); }
   std::size_t count(const char* flag) const { return static_cast<std::size_t>(number(flag)); }
+  bool default_budget() const { return number("--budget") == 0.0; }
   TokensplitConfig config() const {
     return {.budget = number("--budget"), .seed = static_cast<std::uint64_t>(number("--seed"))};
   }

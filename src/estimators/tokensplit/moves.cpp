@@ -34,13 +34,6 @@ std::size_t pick(const std::vector<double>& cumulative, double u) {
 
 }  // namespace
 
-std::vector<std::size_t> free_positions(const Distribution& dist) {
-  std::vector<std::size_t> free;
-  for (std::size_t i = 0; i < dist.length(); ++i)
-    if (dist.table(i).size() > 1) free.push_back(i);
-  return free;
-}
-
 std::vector<double> cumulative_of(std::span<const double> weights) {
   std::vector<double> cumulative(weights.size());
   std::partial_sum(weights.begin(), weights.end(), cumulative.begin());

@@ -23,9 +23,6 @@ struct MoveSettings {
   std::vector<TokenId> winners = {};  // tokens that beat the target most often here, for MarginTest
 };
 
-// Positions that can hold more than one token, ascending.
-std::vector<std::size_t> free_positions(const Distribution& dist);
-
 // cumulative for chances proportional to weights: [length]; a position with weight 0 is never taken.
 std::vector<double> cumulative_of(std::span<const double> weights);
 

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <utility>
 
-#include "core/json.h"
 #include "core/memory.h"
 #include "deeptail/activations.h"
 #include "estimators/input_screen.h"
@@ -284,9 +283,7 @@ Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& wa
   room.require(asked_sizes(config));
   const double unit = forward_flops(problem.model.config(), problem.dist.length());
   Meter meter(unit, keep_going);
-  if (free_positions(problem.dist).empty())
-    throw InputError("distribution {}: every position holds one token, so there is nothing to sample",
-                     printable(problem.dist.name));
+  check_varies(problem.dist);
   Estimate e{.method = "tokensplit",
              .target = problem.target.ids(),
              .guarantee = Guarantee::kUnbiased,
