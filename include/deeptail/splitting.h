@@ -145,6 +145,13 @@ concept Observer = requires(O& o, const Level& level, P& particles, std::span<co
   { o(level, particles, scores) } -> std::convertible_to<bool>;
 };
 
+// Did particles whose scores or moves may be cut short leave them unfinished?
+template <class P>
+bool cut_short(const P& particles) {
+  if constexpr (requires { particles.stopped(); }) return particles.stopped();
+  return false;
+}
+
 template <Particles P, Observer<P>... O>
 SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uint64_t seed, O&... observers) {
   config.validate();
@@ -171,6 +178,7 @@ SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uin
   for (std::size_t k = 0;; ++k) {
     scores.resize(particles.size());
     particles.scores(scores);
+    if (cut_short(particles)) return finish(SplittingEnd::kStopped);
     const std::size_t wanted = particles.size() > config.n_particles
                                    ? config.n_particles
                                    : static_cast<std::size_t>(std::ceil(
@@ -197,8 +205,7 @@ SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uin
     particles.resample(parents);
     genealogy.resample(parents);
     record.moves = particles.move(level, k, seed);
-    if constexpr (requires { particles.stopped(); })  // moves that may be cut short
-      if (particles.stopped()) return finish(SplittingEnd::kStopped);
+    if (cut_short(particles)) return finish(SplittingEnd::kStopped);
   }
 }
 
@@ -215,7 +222,10 @@ struct ReplicaSummary {
   std::size_t extinct = 0;
   bool disagree = false;  // the spread is larger than the genealogies explain (false alarm 1e-3)
 };
-ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confidence = 0.95);
+// share: 1, unless others than these might have become the answer: by Markov's inequality the sum of those
+// that did is at most that of all, so lower bounds that rest on it are this much lower.
+ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confidence = 0.95,
+                                double share = 1.0);
 
 // The seed of an independent part (a replica, a pilot) of a run with this seed.
 std::uint64_t derived_seed(std::uint64_t seed, std::uint64_t part);

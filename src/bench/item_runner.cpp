@@ -20,13 +20,17 @@ double seconds_since(RunnerClock::time_point start) {
 }
 
 // What a method that cannot treat this event has told us about it: nothing.
-Estimate no_answer(const SuiteVariant& variant, TokenId token, std::uint64_t seed, const std::string& why) {
+Estimate no_answer(const SuiteVariant& variant, TokenId token, std::uint64_t seed, const std::string& why,
+                   const Provenance& provenance) {
   Estimate e{.method = variant.method.name, .target = {token}};
   e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
   e.log_high = 0.0;
   e.status = Status::kNotReachedUpperBound;
+  e.guarantee = variant.method.calibration > 0 ? Guarantee::kModelBased : Guarantee::kConsistent;
   e.seed = seed;
   e.warnings = {"no answer: " + why};
+  e.provenance = provenance;
+  e.provenance.device = name_of(variant.method.device);
   return e;
 }
 
@@ -137,9 +141,7 @@ Estimate ItemRunner::estimate(const GridItem& item, const MethodHooks& hooks) {
   } catch (const InputError& e) {
     if (fails_device(e.what())) throw;
     // One event that a method cannot treat must not keep the run from all others.
-    Estimate none = no_answer(variant, token, seed, e.what());
-    none.provenance = input.provenance;
-    return none;
+    return no_answer(variant, token, seed, e.what(), input.provenance);
   }
 }
 
@@ -198,9 +200,7 @@ bool ItemRunner::run_many(std::span<const GridItem* const> items,
                    .on_refusal =
                        [&](std::size_t i, const std::string& why) {
                          const TokenId token = tasks[i].target.ids().front();
-                         Estimate none = no_answer(variant, token, tasks[i].seed, why);
-                         none.provenance = subject_->provenance;
-                         tell(i, std::move(none));
+                         tell(i, no_answer(variant, token, tasks[i].seed, why, subject_->provenance));
                        },
                    .keep_going = [&](std::uint64_t) { return !(given_up = given_up || !keep_going()); }});
   return !given_up;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/json.h"
+
 namespace deeptail {
 
 std::uint64_t Truth::samples() const {
@@ -64,14 +66,16 @@ void check_same_subject(const Truth& a, std::string_view where_a, const Truth& b
 
 void check_counts_of(const Truth& truth, std::string_view path, const Provenance& subject,
                      std::size_t d_vocab) {
-  const auto same = [&](const char* what, const std::string& counted, const std::string& named,
-                        const std::string& name) {
+  const auto same = [&](const char* what, const std::string& counted_name, const std::string& counted,
+                        const std::string& name, const std::string& named) {
     if (!counted.empty() && counted != named)
       throw InputError("{}: counts of another {} than {} (SHA-256 {:.12}, expected {:.12})", path, what, name,
                        counted, named);
+    if (counted.empty() && counted_name != name)  // imported: the names must do
+      throw InputError("{}: counts of the {} {}, expected {}", path, what, printable(counted_name), name);
   };
-  same("model", truth.model_sha256, subject.model_sha256, subject.model);
-  same("distribution", truth.dist_sha256, subject.dist_sha256, subject.dist);
+  same("model", truth.model, truth.model_sha256, subject.model, subject.model_sha256);
+  same("distribution", truth.dist, truth.dist_sha256, subject.dist, subject.dist_sha256);
   if (!truth.counts.empty() && static_cast<std::uint64_t>(truth.counts.rbegin()->first) >= d_vocab)
     throw InputError("{}: counts token {}, but {} has {} tokens", path, truth.counts.rbegin()->first,
                      subject.model, d_vocab);

@@ -1,17 +1,45 @@
 #include "cli/interrupt.h"
 
+#include <unistd.h>
+
 #include <csignal>
+#include <string_view>
 
 namespace deeptail::cli {
 
 namespace {
 volatile std::sig_atomic_t interrupt_seen = 0;
+
+void leave(int) {
+  constexpr std::string_view kSentence = "deeptail: interrupted\n";
+  [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kSentence.data(), kSentence.size());
+  ::_exit(kInterrupted);
+}
+
+void remember(int signal) {
+  if (interrupt_seen != 0) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);  // delivered when this returns
+  }
+  interrupt_seen = 1;
+}
+}  // namespace
+
+void exit_on_interrupts() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction before {};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler == SIG_IGN) continue;  // nohup, a job in the background
+    struct sigaction action {};
+    action.sa_handler = leave;
+    ::sigaction(signal, &action, nullptr);
+  }
 }
 
 void catch_interrupts() {
   struct sigaction action {};
-  action.sa_handler = [](int) { interrupt_seen = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  action.sa_handler = remember;
+  action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGUSR1, &action, nullptr);  // what Slurm is asked to send before the time is up

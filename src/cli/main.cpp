@@ -29,20 +29,14 @@ void refuse_unknown_command(const CLI::App& app, std::span<char* const> words) {
                              fmt::join(names, ", "));
 }
 
-// Flags that say where to write.
-bool names_output(const CLI::Option& option) {
-  static constexpr std::string_view kFlags[] = {"out", "unembed-out", "csv", "jsonl", "table", "tables"};
-  return std::find_first_of(std::begin(kFlags), std::end(kFlags), option.get_lnames().begin(),
-                            option.get_lnames().end()) != std::end(kFlags);
-}
-
 // CLI11 would only say that it could not convert, and take nan for a number.
 void check_values(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands(nullptr)) check_values(*command);
   for (CLI::Option* option : app.get_options()) {
     if (option->get_type_name() == "UINT") option->check(deeptail::cli::whole_number_mistake);
     if (option->get_type_name() == "FLOAT") option->check(deeptail::cli::number_mistake);
-    if (names_output(*option)) option->check(deeptail::cli::name_mistake);
+    if (!option->get_lnames().empty() && option->get_items_expected_min() > 0)
+      option->check(deeptail::cli::empty_mistake);
   }
 }
 
@@ -106,6 +100,7 @@ int told_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   deeptail::cli::prepare_streams();
+  deeptail::cli::exit_on_interrupts();
   try {
     const int code = told_run(argc, argv);
     deeptail::cli::flush_output();

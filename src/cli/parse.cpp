@@ -40,8 +40,8 @@ std::string number_mistake(const std::string& text) {
   return fmt::format("expected a finite number, found \"{}\"", printable(text));
 }
 
-std::string name_mistake(const std::string& text) {
-  return text.empty() ? "expected a name to write to, found an empty one" : "";
+std::string empty_mistake(const std::string& text) {
+  return text.empty() ? "expected a value, found an empty one" : "";
 }
 
 }  // namespace deeptail::cli

@@ -15,7 +15,7 @@ namespace deeptail::cli {
 std::string whole_number_mistake(const std::string& text);  // expected: from 0 to 2^64 - 1
 std::string number_mistake(const std::string& text);        // expected: finite
 
-std::string name_mistake(const std::string& text);  // expected: of a file or folder, not empty
+std::string empty_mistake(const std::string& text);  // expected: not empty
 
 // "0,17,42" -> ids. Throws InputError naming the flag and the piece that is not a whole number.
 std::vector<TokenId> parse_ids(std::string_view text, std::string_view flag);

@@ -70,6 +70,8 @@ void run_report(const ReportOptions& options) {
              report.items, report.header.items, report.variants.size(), plural(report.variants.size()),
              report.models.size(), plural(report.models.size()), report.dists.size(),
              plural(report.dists.size()));
+  if (report.unscored > 0)
+    fmt::print("{} of them not scored: their truth was counted never, or always\n", report.unscored);
   if (!options.tables.empty()) fmt::print("{}: tables as CSV, Markdown and LaTeX\n", options.tables);
 }
 

@@ -127,7 +127,12 @@ void add_chain_warnings(Estimate& e, const SplittingRun& run, const GaAmlsConfig
                     run.levels.back().ancestors, config.n_particles));
 }
 
-void summarise(Estimate& e, const std::vector<SplittingRun>& runs) {
+void summarise(Estimate& e, std::vector<SplittingRun> runs, std::size_t asked) {
+  // A run that was cut short says nothing, where another was finished.
+  if (runs.size() > 1 && runs.back().end == SplittingEnd::kStopped) {
+    runs.pop_back();
+    e.warnings.push_back(fmt::format("stopped: {} of {} runs were finished", runs.size(), asked));
+  }
   const ReplicaSummary summary = combine_replicas(runs, e.confidence);
   e.log_p = summary.log_p;
   e.log_low = summary.log_low;
@@ -287,7 +292,7 @@ Estimate ga_amls(const Head& head, const Activations& activations, const Target&
   e.diagnostics.push_back({"ridge", fit.whitening.ridge});
 
   const Outcome outcome = run_problem({head, activations, target, fit, config}, pool, keep_going);
-  summarise(e, outcome.runs);
+  summarise(e, outcome.runs, config.replicas);
   add_chain_warnings(e, outcome.runs.front(), config);
   add_distances(e, fit, outcome.final.distances);
   e.cost.score_evals = outcome.score_evals;

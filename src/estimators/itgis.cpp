@@ -219,7 +219,11 @@ void add_batch(const ItgisRun& run, std::uint64_t first, std::size_t n, ItgisTot
 
 void fill_itgis(Estimate& e, const ItgisTotals& totals) {
   const auto n = static_cast<double>(totals.all.count);
-  const BatchSpread spread = spread_of(totals.batches);
+  BatchSpread spread = spread_of(totals.batches);
+  // Few batches may agree by chance: never less than the weights of the hits alone have.
+  if (totals.hits.count > 0)
+    spread.relative_sd =
+        std::max(spread.relative_sd, std::sqrt(std::max(0.0, 1.0 / totals.hits.effective() - 1.0 / n)));
   e.log_p = totals.hits.log_sum - std::log(n);
   if (totals.hits.count == 0) {
     e.status = Status::kNotReachedUpperBound;
@@ -229,6 +233,8 @@ void fill_itgis(Estimate& e, const ItgisTotals& totals) {
     const double half = log_half_width(spread.relative_sd, spread.effective_batches, e.confidence);
     e.log_low = std::min(0.0, e.log_p - half);
     e.log_high = std::min(0.0, e.log_p + half);
+    if (totals.hits.count == totals.all.count)  // a chance of p^n
+      e.log_low = std::min(e.log_low, std::log(0.5 * (1.0 - e.confidence)) / n);
     e.log_certain_low = e.log_p + std::log(1.0 - e.confidence);
     if (e.log_p > 0.0) {
       e.guarantee = Guarantee::kConsistent;

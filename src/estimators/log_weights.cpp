@@ -37,6 +37,7 @@ BatchSpread spread_of(std::span<const BatchSum> batches) {
   }
   const auto n = static_cast<double>(batches.size());
   if (log_hits == kLogZero) return {};
+  if (batches.size() == 1) return {1.0, 1.0};  // it says nothing of its own spread
   double residuals = 0.0, hits_squared = 0.0, all_squared = 0.0;
   for (const BatchSum& b : batches) {
     const double hits = std::exp(b.log_hits - log_hits), all = std::exp(b.log_all - log_all);
@@ -44,8 +45,7 @@ BatchSpread spread_of(std::span<const BatchSum> batches) {
     hits_squared += hits * hits;
     all_squared += all * all;
   }
-  const double correction = n > 1.0 ? n / (n - 1.0) : 1.0;
-  return {std::sqrt(correction * residuals), 1.0 / std::max(hits_squared, all_squared)};
+  return {std::sqrt(n / (n - 1.0) * residuals), 1.0 / std::max(hits_squared, all_squared)};
 }
 
 double log_half_width(double relative_sd, double effective_batches, double confidence) {

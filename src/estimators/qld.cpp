@@ -96,6 +96,7 @@ void fill_probability(Estimate& e, const Counts& counts, std::size_t n) {
   const double t = student_t_quantile(0.5 * (1.0 + e.confidence), static_cast<double>(counts.size() - 1));
   const double half = std::isfinite(error) ? t * error : error;
   e.log_low = e.log_p - half;
+  if (pairs == rows * rows) e.log_low = std::log(clopper_pearson(n, n, e.confidence).low);
   e.log_high = std::min(0.0, e.log_p + half);
   if (half > std::log(10.0))
     e.warnings.emplace_back(

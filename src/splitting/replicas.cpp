@@ -53,6 +53,16 @@ std::size_t only_drawn(std::span<const SplittingRun> runs) {
   return n;
 }
 
+// The interval of plain sampling, all draws together (Clopper and Pearson).
+void fill_from_draws(std::span<const SplittingRun> runs, std::size_t n, ReplicaSummary& out) {
+  std::size_t hits = 0;
+  for (const auto& run : runs) hits += run.end == SplittingEnd::kReached ? run.levels.front().survivors : 0;
+  const auto h = static_cast<double>(hits), misses = static_cast<double>(n - hits);
+  const double tail = (1 - out.confidence) / 2;
+  out.log_low = std::log(beta_quantile(h, misses + 1, tail));
+  out.log_high = hits == n ? 0.0 : std::log(beta_upper_quantile(h + 1, misses, tail));
+}
+
 // An upper bound when no replica reached the event: the best that any of them allows, or what plain sampling
 // does.
 double log_upper(std::span<const SplittingRun> runs) {
@@ -64,7 +74,7 @@ double log_upper(std::span<const SplittingRun> runs) {
 
 }  // namespace
 
-ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confidence) {
+ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confidence, double share) {
   ReplicaSummary out{.log_p = log_mean(runs), .confidence = confidence};
   const auto r = static_cast<double>(runs.size());
   double own = 0.0;  // mean of what the runs say of their own relative variance
@@ -73,7 +83,7 @@ ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confi
     own += std::max(run.genealogy_variance, run.level_variance) / r;
   }
   out.genealogy_relative_sd = std::sqrt(own / r);
-  out.log_certain_low = out.log_p + std::log(1 - confidence);
+  out.log_certain_low = out.log_p + std::log((1 - confidence) * share);
   if (std::isinf(out.log_p)) {
     out.log_low = -kInfinity;
     out.log_high = log_upper(runs);
@@ -88,11 +98,9 @@ ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confi
   }
   out.relative_sd = std::sqrt(variance / r);
   const double half = half_width(runs, variance, of_logs, confidence);
-  out.log_low = std::max(out.log_p - half, out.log_p + std::log((1 - confidence) / 2));
+  out.log_low = std::max(out.log_p - half, out.log_p + std::log((1 - confidence) / 2 * share));
   out.log_high = std::min(out.log_p + half, 0.0);
-  // All of n draws had the event, which has a chance of p^n.
-  if (const std::size_t n = only_drawn(runs); n > 0 && out.log_p == 0.0)
-    out.log_low = std::log((1 - confidence) / 2) / static_cast<double>(n);
+  if (const std::size_t n = only_drawn(runs); n > 0) fill_from_draws(runs, n, out);
   return out;
 }
 

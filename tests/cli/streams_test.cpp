@@ -84,13 +84,21 @@ TEST_F(Streams, PipesAndLinksAreNotReplaced) {
   refused(count("loop"), "symbolic links");
 }
 
+TEST_F(Streams, EmptyValuesAreRefused) {
+  const std::string estimate = "estimate --model dt-1l --dist hex --target 310";
+  for (const char* flag : {"--budget", "--prior", "--kernel", "--calibration", "--normaliser", "--burn-in"})
+    refused(estimate + " " + flag + " ''", "found an empty one");
+  refused("loss x.csv --profile ''", "found an empty one");
+  refused("report tests/data/report/run --truth ''", "found an empty one");
+}
+
 TEST_F(Streams, EmptyNamesAndOneNameForTwoFilesAreRefused) {
   const std::string subject = " --model dt-1l --dist caps", run_folder = "tests/data/report/run";
   for (const std::string& command :
        {"truth --samples 8" + subject, "activations capture --count 64" + subject,
         std::string("bench run suites/quick.toml"), std::string("bench tune"), "report " + run_folder,
         std::string("truth merge a b"), std::string("spb experiments")})
-    refused(command + " --out ''", "--out: expected a name to write to, found an empty one");
+    refused(command + " --out ''", "--out: expected a value, found an empty one");
   refused("activations capture --count 64" + subject + " --out '" + path("a.npy") + "' --unembed-out '" +
               path("./a.npy") + "'",
           "the same file");

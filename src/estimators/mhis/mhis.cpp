@@ -177,7 +177,10 @@ void fill_reached(Estimate& e, const ChainTotals& totals, const ChainProblem& pr
       e.warnings.emplace_back("the bridge did not settle: plain inputs and chains hardly overlap");
   }
   const double half = log_half_width(spread.relative_sd, spread.effective_batches, e.confidence);
-  e.log_low = e.log_p - half;
+  e.log_low = std::min(0.0, e.log_p - half);
+  if (totals.hits.count == totals.n)  // all that is independent of each other are the chains
+    e.log_low =
+        std::min(e.log_low, std::log(clopper_pearson(config.chains, config.chains, e.confidence).low));
   e.log_p = std::min(0.0, e.log_p);
   e.log_high = std::min(0.0, e.log_p + half);
   e.diagnostics.push_back({"relative_sd", spread.relative_sd});

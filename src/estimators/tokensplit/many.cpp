@@ -1,6 +1,9 @@
 #include "estimators/tokensplit/many.h"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
 
 #include "core/memory.h"
 #include "estimators/tokensplit/tokensplit.h"
@@ -69,6 +72,7 @@ void run_many(const Transformer& model, const Distribution& dist, std::span<cons
   ParticleService service(device, options);
   ManyMeter meter(tasks.size(), hooks.keep_going, service);
   std::mutex telling;
+  std::atomic<bool> failed = false;
   ThreadPool callers(at_once);
   const auto run = [&](std::size_t i) {
     const TokensplitTask& task = tasks[i];
@@ -85,6 +89,7 @@ void run_many(const Transformer& model, const Distribution& dist, std::span<cons
       why = e.what();
     }
     const std::lock_guard lock(telling);
+    if (failed) return;  // it may have been cut short
     if (estimate)
       hooks.on_estimate(i, *std::move(estimate));
     else
@@ -95,7 +100,8 @@ void run_many(const Transformer& model, const Distribution& dist, std::span<cons
     try {
       run(i);
     } catch (...) {
-      meter.stop();  // nobody will hear of the others
+      failed = true;  // nobody will hear of the others
+      meter.stop();
       throw;
     }
   });

@@ -66,13 +66,20 @@ void TokenParticles::sample(std::size_t n, std::uint64_t seed) {
   sample_range(problem_.dist, seed, 0, pool_, tokens_);
 }
 
-void TokenParticles::scores(std::span<double> out) {
-  const std::size_t n = size();
+bool TokenParticles::scores(std::span<double> out, const std::function<bool()>& go_on) {
+  constexpr std::size_t kPiece = 8192;
+  const std::size_t n = size(), piece = problem_.service != nullptr || !go_on ? n : kPiece;
   margins_.resize(n);
-  work_.device_seconds += backend_->margins(tokens_, margins_);
+  for (std::size_t first = 0; first < n; first += piece) {
+    if (first > 0 && !go_on()) return false;
+    const std::size_t count = std::min(piece, n - first);
+    work_.device_seconds += backend_->margins(std::span(tokens_).subspan(first * length(), count * length()),
+                                              std::span(margins_).subspan(first, count));
+    work_.forwards += count;
+    work_.flops += static_cast<double>(count) * forward_flops(problem_.model.config(), length());
+  }
   for (std::size_t i = 0; i < n; ++i) out[i] = score_of(margins_[i]);
-  work_.forwards += n;
-  work_.flops += static_cast<double>(n) * forward_flops(problem_.model.config(), length());
+  return true;
 }
 
 void TokenParticles::resample(std::span<const std::uint32_t> parents) {

@@ -1,6 +1,7 @@
 // Populations of token sequences for the splitting loop: score = margin of the target.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -30,7 +31,10 @@ class TokenParticles {
   // Particles, all but move().
   void sample(std::size_t n, std::uint64_t seed);
   std::size_t size() const { return tokens_.size() / length(); }
-  void scores(std::span<double> out);
+  void scores(std::span<double> out) { scores(out, {}); }
+  // Asks between pieces of about a second whether to go on (a device has its own ways to stop); false when it
+  // did not: then the scores are not all there.
+  bool scores(std::span<double> out, const std::function<bool()>& go_on);
   void resample(std::span<const std::uint32_t> parents);
 
   // Moves [first, first + count) of a level, all particles together.

@@ -51,6 +51,12 @@ struct PilotParticles : TokenParticles {
                 .suffix_share = kSuffixShare};
   }
 
+  void scores(std::span<double> out) {
+    interrupted = !TokenParticles::scores(out, [&] { return keep_going(work()); });
+  }
+  // By the user, while scoring. Moves that were cut short are scored once more: they may have reached it.
+  bool stopped() const { return interrupted; }
+
   MoveStats move(double level, std::size_t k, std::uint64_t seed) {
     const std::vector<TokenId> begin(tokens().begin(), tokens().end());
     settings.winners = usual_winners(margins());
@@ -65,10 +71,10 @@ struct PilotParticles : TokenParticles {
       adapt(round, all);
       stats.parent_correlation = parent_correlation(begin, tokens(), length(), free());
       budget_spent = work().flops > kPatience * config.flops;
-      stopped = !keep_going(work()) || budget_spent;
+      cut = !keep_going(work()) || budget_spent;
       const bool enough = stats.parent_correlation <= config.forgotten && stats.moves >= kFewestMoves;
       const bool spent = work().flops - flops_before > kLevelShare * config.flops;
-      if (enough || spent || stopped || stats.moves >= config.max_moves) break;
+      if (enough || spent || cut || stats.moves >= config.max_moves) break;
     }
     settings.n_moves = stats.moves;
     plan.levels.push_back(level);
@@ -91,10 +97,21 @@ struct PilotParticles : TokenParticles {
   const std::function<bool(const TokenWork&)>& keep_going;
   MoveSettings settings;
   Plan plan;
-  bool stopped = false, budget_spent = false;
+  bool interrupted = false, cut = false, budget_spent = false;
 };
 
 }  // namespace
+
+FirstDraw::FirstDraw(std::span<const double> scores)
+    : n(scores.size()),
+      hits(static_cast<std::size_t>(
+          std::count_if(scores.begin(), scores.end(), [](double score) { return score >= 0.0; }))) {}
+
+FirstDraw& FirstDraw::operator+=(const FirstDraw& other) {
+  n += other.n;
+  hits += other.hits;
+  return *this;
+}
 
 double parent_correlation(std::span<const TokenId> begin, std::span<const TokenId> now, std::size_t length,
                           std::span<const std::size_t> free) {
@@ -124,8 +141,10 @@ double parent_correlation(std::span<const TokenId> begin, std::span<const TokenI
 PilotResult run_pilot(const TokenProblem& problem, const PilotConfig& config, std::uint64_t seed,
                       ThreadPool& pool, const std::function<bool(const TokenWork&)>& keep_going) {
   PilotParticles particles(problem, config, pool, keep_going);
-  const auto observe = [&](const Level&, const PilotParticles& p, std::span<const double>) {
-    return !p.stopped;
+  FirstDraw first;
+  const auto observe = [&](const Level&, const PilotParticles& p, std::span<const double> scores) {
+    if (first.n == 0) first = FirstDraw(scores);
+    return !p.cut;
   };
   PilotResult result;
   result.run = run_splitting(particles,
@@ -133,6 +152,7 @@ PilotResult run_pilot(const TokenProblem& problem, const PilotConfig& config, st
                               .initial_particles = config.initial_particles,
                               .survive_fraction = config.survive_fraction},
                              seed, observe);
+  result.first = first;
   result.plan = std::move(particles.plan);
   if (result.run.end != SplittingEnd::kStopped) {
     // The event. A pilot that did not get there leaves the levels that it found, and the replicas a last

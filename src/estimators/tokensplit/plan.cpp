@@ -143,7 +143,8 @@ Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
   double n = static_cast<double>(c.particles);
   if (c.particles == 0) {
     const double fewest = static_cast<double>(kFewestParticles);
-    if (left < fewest * per_particle) cut_moves(pilot.plan, left / (fewest * per_particle));
+    if (per_particle > 0.0 && left < fewest * per_particle)
+      cut_moves(pilot.plan, std::max(0.0, left / (fewest * per_particle)));
     n = per_particle > 0.0 ? left / per_particle : fewest;
     if (c.rel_error > 0.0) n = std::min(n, particles_for(c.rel_error, c, pilot, unit));
     n = std::clamp(n, fewest, static_cast<double>(kUsualMostParticles));

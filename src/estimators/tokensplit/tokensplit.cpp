@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/memory.h"
+#include "core/statistics.h"
 #include "deeptail/activations.h"
 #include "estimators/input_screen.h"
 #include "estimators/tokensplit/plan.h"
@@ -56,6 +57,9 @@ class ReplicaParticles : public TokenParticles {
  public:
   ReplicaParticles(const TokenProblem& p, const Plan& plan, std::size_t n, ThreadPool& pool, Meter& meter)
       : TokenParticles(p, n, pool), plan_(plan), meter_(meter) {}
+  void scores(std::span<double> out) {
+    stopped_ = !TokenParticles::scores(out, [&] { return meter_.goes_on(); });
+  }
   MoveStats move(double level, std::size_t k, std::uint64_t seed) {
     MoveStats stats;
     MoveTally tally;
@@ -86,6 +90,7 @@ struct Replicas {
   std::vector<SplittingRun> runs;
   TokenWork work = {};
   TriggerPool triggers = {};
+  FirstDraw first = {};  // of all
 };
 
 // Replicas run side by side, each on its share of the threads: nothing waits between moves. On a service
@@ -100,15 +105,19 @@ Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& confi
   Replicas all{.runs = std::vector<SplittingRun>(config.replicas)};
   std::vector<TokenWork> work(config.replicas);
   std::vector<TriggerPool> triggers(config.replicas);
+  std::vector<FirstDraw> first(config.replicas);
   ThreadPool outer(replicas_at_once(problem, config, pool));
   const std::size_t most = sizes.most();
   const std::size_t inner_threads = std::max<std::size_t>(1, pool.size() / outer.size());
   outer.for_each_block(config.replicas, [&](std::size_t r, std::size_t) {
+    all.runs[r] = {.end = SplittingEnd::kStopped, .log_p = -std::numeric_limits<double>::infinity()};
+    if (!meter.goes_on()) return;
     ThreadPool inner(inner_threads);
     ReplicaParticles particles(problem, plan, most, inner, meter);
     double told = 0.0;
     const auto observe = [&](const Level& level, const ReplicaParticles& p, std::span<const double> scores) {
       if (level.level >= 0.0) triggers[r].add(p, scores);
+      if (told == 0.0) first[r] = FirstDraw(scores);
       const double now = p.work().flops;
       return meter.add(now - std::exchange(told, now));
     };
@@ -122,6 +131,7 @@ Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& confi
   for (std::size_t r = 0; r < config.replicas; ++r) {
     all.work += work[r];
     all.triggers.append(triggers[r]);
+    all.first += first[r];
   }
   return all;
 }
@@ -155,38 +165,50 @@ void fill_cost(Estimate& e, const TokenWork& work, double unit) {
   e.cost.forward_equivalents = work.flops / unit;
 }
 
-// The pilot was stopped before it reached the event: what it saw bounds the probability.
-void fill_stopped(Estimate& e, const PilotResult& pilot) {
-  e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
-  e.log_high = std::min(0.0, pilot.run.log_upper);
-  e.status = pilot.budget_spent ? Status::kBudgetSpent : Status::kNotReachedUpperBound;
-  e.guarantee = Guarantee::kConsistent;
-  e.levels = pilot.run.levels;
-  e.warnings.push_back(
-      fmt::format("the pilot was stopped at margin {:.3g}, below 0: only the upper bound means something",
-                  pilot.run.levels.empty() ? 0.0 : pilot.run.levels.back().level));
+// All that independent draws say of the event, one-sided (Clopper and Pearson). What comes after them may
+// have lost the way to it without a trace.
+double log_bound_of(const FirstDraw& draw, double confidence) {
+  const auto hits = static_cast<double>(draw.hits), n = static_cast<double>(draw.n);
+  return hits < n ? std::log(beta_upper_quantile(hits + 1.0, n - hits, 1.0 - confidence)) : 0.0;
 }
 
-void fill_from_replicas(Estimate& e, Replicas& all) {
+// The pilot was stopped before it reached the event.
+void fill_stopped(Estimate& e, const PilotResult& pilot) {
+  e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
+  e.log_high = log_bound_of(pilot.first, e.confidence);
+  e.status = Status::kBudgetSpent;
+  e.guarantee = Guarantee::kConsistent;
+  e.levels = pilot.run.levels;
+  e.warnings.push_back(pilot.run.levels.empty()
+                           ? "the pilot was stopped at its first draw: nothing is known"
+                           : fmt::format("the pilot was stopped at margin {:.3g}, below 0: all that is known "
+                                         "is the bound by its first draw",
+                                         pilot.run.levels.back().level));
+}
+
+bool was_stopped(const SplittingRun& run) { return run.end == SplittingEnd::kStopped; }
+
+// waves: how often replicas ran; either might have become the answer. starved: they moved less than the pilot
+// asked for.
+void fill_from_replicas(Estimate& e, Replicas& all, int waves, bool starved) {
   const std::size_t asked = all.runs.size();
-  std::erase_if(all.runs, [](const SplittingRun& run) { return run.end == SplittingEnd::kStopped; });
+  std::erase_if(all.runs, was_stopped);
   if (all.runs.size() < asked) {
     // Those that were fast are not a fair sample of all.
     e.guarantee = Guarantee::kConsistent;
     e.warnings.push_back(fmt::format("stopped: {} of {} replicas were finished", all.runs.size(), asked));
   }
-  if (all.runs.size() < 2) {
+  if (all.runs.empty()) {
     e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
     e.status = Status::kBudgetSpent;
     return;
   }
-  const ReplicaSummary s = combine_replicas(all.runs, e.confidence);
+  const double share = static_cast<double>(all.runs.size()) / static_cast<double>(asked) / waves;
+  const ReplicaSummary s = combine_replicas(all.runs, e.confidence, share);
   e.log_p = s.log_p;
   e.log_low = s.log_low;
   e.log_high = s.log_high;
-  // The sum of the finished ones is at most that of all, to which Markov's inequality applies.
-  const double finished = static_cast<double>(all.runs.size()) / static_cast<double>(asked);
-  e.log_certain_low = s.log_certain_low + std::log(finished);
+  e.log_certain_low = s.log_certain_low;
   e.diagnostics = {{"relative_sd", s.relative_sd},
                    {"genealogy_relative_sd", s.genealogy_relative_sd},
                    {"extinct_replicas", static_cast<double>(s.extinct)}};
@@ -196,6 +218,12 @@ void fill_from_replicas(Estimate& e, Replicas& all) {
   if (s.extinct > 0)
     e.warnings.push_back(
         fmt::format("{} of {} replicas died out and count as 0", s.extinct, all.runs.size()));
+  const bool badly = 2 * s.extinct > all.runs.size() || (starved && s.extinct > 0);
+  if (badly && s.extinct < all.runs.size()) {
+    e.log_high = std::max(e.log_high, log_bound_of(all.first, e.confidence));
+    e.warnings.emplace_back(
+        "with so many lost, their spread does not tell the upper end: it is what their first draws allow");
+  }
   if (s.disagree)
     e.warnings.emplace_back(
         "the replicas disagree more than their own genealogies explain: a mode may be missing; more "
@@ -250,20 +278,29 @@ void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& c
                     name_of(pilot.run.end)));
   const double doubled = sizes.doubled().flops * static_cast<double>(config.replicas);
   int waves = 1;
-  if (combine_replicas(all.runs).disagree && work.flops + doubled <= config.budget * unit &&
-      sizes.doubled().valid() && room.bytes(sizes.doubled()) <= memory_limit()) {
+  if (std::none_of(all.runs.begin(), all.runs.end(), was_stopped) && combine_replicas(all.runs).disagree &&
+      work.flops + doubled <= config.budget * unit && sizes.doubled().valid() &&
+      room.bytes(sizes.doubled()) <= memory_limit()) {
     // Looking at the first replicas before drawing more costs the strict guarantee.
     waves = 2;
     e.guarantee = Guarantee::kConsistent;
     e.warnings.emplace_back(
         "the replicas disagreed: a mode may be missing, so they were run again with twice the particles");
-    all = run_replicas(problem, config, pilot.plan, sizes.doubled(), kSecondWaveParts, pool, meter);
-    work += all.work;
+    Replicas again =
+        run_replicas(problem, config, pilot.plan, sizes.doubled(), kSecondWaveParts, pool, meter);
+    work += again.work;
+    if (std::none_of(again.runs.begin(), again.runs.end(), was_stopped))
+      all = std::move(again);
+    else
+      e.warnings.emplace_back("stopped during the second run: the estimate is the first one's");
   }
-  fill_from_replicas(e, all);
+  fill_from_replicas(e, all, waves, !pilot.plan.warnings.empty());
+  if (all.runs.empty() && reached)
+    e.warnings.push_back(
+        fmt::format("the pilot reached the event, with p about {:.2g}; nothing is known of "
+                    "its error",
+                    std::exp(pilot.run.log_p)));
   if (!reached && e.status == Status::kExtinct) e.status = Status::kNotReachedUpperBound;
-  // Either wave might have become the answer, so Markov's inequality is shared between them.
-  e.log_certain_low -= std::log(waves);
   e.triggers = all.triggers.best(config.max_triggers);
   e.positions = all.triggers.deciding(problem.dist, kDecidingPositions);
 }
@@ -297,6 +334,11 @@ Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& wa
   else
     fill_stopped(e, pilot);
   fill_cost(e, work, unit);
+  if (constexpr double kMuch = 1.5; e.cost.forward_equivalents > kMuch * config.budget)
+    e.warnings.push_back(
+        fmt::format("it took {:.2g} passes' work, more than the budget of {:.2g}: with less "
+                    "there are too few particles for an interval",
+                    e.cost.forward_equivalents, config.budget));
   e.cost.seconds = work.device_seconds;
   return e;
 }

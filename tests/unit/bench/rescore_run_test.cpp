@@ -26,13 +26,14 @@ class RescoreRun : public testing::Test {
           {.model = "m", .dist = "hex", .target = target, .truth_count = 1, .truth_samples = 16});
     return run;
   }
-  void write_counts(const std::string& model_sha256, const std::string& last_token = "15") {
+  void write_counts(const std::string& model_sha256, const std::string& last_token = "15",
+                    const std::string& model = "m") {
     write_file((folder_ / "m-hex.json").string(),
-               fmt::format(R"({{"format":"deeptail-truth-1","model":"m","dist":"hex","model_sha256":"{}",)"
+               fmt::format(R"({{"format":"deeptail-truth-1","model":"{}","dist":"hex","model_sha256":"{}",)"
                            R"("dist_sha256":"{}","source":"deeptail","seed":1,"samples":1024,"ranges":)"
                            R"([{{"source":"deeptail","seed":1,"first":0,"count":1024}}],)"
                            R"("counts":{{"3":20,"4":7,"5":2,"{}":995}}}})",
-                           model_sha256, std::string(64, 'c'), last_token));
+                           model, model_sha256, std::string(64, 'c'), last_token));
   }
   void refused(const deeptail::Run& run, const std::string& part) {
     try {
@@ -82,6 +83,8 @@ TEST_F(RescoreRun, RefusesCountsOfSomethingElse) {
   refused(chosen_by_small_counts(), "m-hex.json");
   write_counts(std::string(64, 'f'));
   refused(chosen_by_small_counts(), "another model");
+  write_counts("", "15", "other");  // imported: the name must do
+  refused(chosen_by_small_counts(), "counts of the model other, expected m");
   write_counts(std::string(64, 'b'), "16");
   refused(chosen_by_small_counts(), "counts token 16");
   write_counts(std::string(64, 'b'));

@@ -129,6 +129,24 @@ TEST(GaAmls, IsAskedWithinLevelsAndStops) {
   EXPECT_LT(stopped.cost.score_evals, e.cost.score_evals);
 }
 
+// A run that was cut short is not a run that died out.
+TEST(GaAmls, StoppedBetweenRunsItKeepsTheFinishedOnes) {
+  const GroupsProblem p = two_groups(2000, 1);
+  const Target target({0}, p.head);
+  ThreadPool pool(2);
+  GaAmlsConfig config = quick(GaPrior::kStudentT);
+  config.replicas = 1;
+  const Estimate first = ga_amls(p.head, p.activations, target, config, pool);
+  config.replicas = 3;
+  const Estimate stopped = ga_amls(p.head, p.activations, target, config, pool,
+                                   [](const GaProgress& now) { return now.replica == 0 || now.level < 1; });
+  EXPECT_EQ(stopped.log_p, first.log_p);
+  EXPECT_EQ(stopped.status, Status::kOk);
+  ASSERT_FALSE(stopped.warnings.empty());
+  EXPECT_NE(fmt::format("{}", fmt::join(stopped.warnings, "|")).find("1 of 3 runs were finished"),
+            std::string::npos);
+}
+
 TEST(GaAmls, RefusesWhatItCannotDo) {
   const GroupsProblem p = two_groups(200, 4);
   const Target target({0}, p.head);

@@ -78,6 +78,19 @@ TEST(Itgis, IntervalsCover) {
   EXPECT_GE(covered, sized(86, 7));  // fewer than 7 of 10: below 1e-3 as well
 }
 
+// One batch, or few that agree by chance, are no certainty.
+TEST(Itgis, FewBatchesGiveWideIntervals) {
+  const CountingModel toy(6, {0.55, 0.3, 0.1, 0.05}, 6);
+  ThreadPool pool(1);
+  for (const std::uint64_t samples : {256, 511})
+    for (std::uint64_t seed = 1; seed <= sized(60, 10); ++seed) {
+      const Estimate e = itgis(toy.model(), toy.dist(), toy.target(),
+                               {.samples = samples, .temperature = 1e4, .seed = seed}, pool);
+      const double share = std::exp(e.log_p), plain = std::sqrt((1.0 - share) / share / 511.0);
+      EXPECT_GT(e.log_p - e.log_low, plain) << samples << " " << seed;
+    }
+}
+
 // The event is certain, so the mean weight is 1 up to noise.
 TEST(Itgis, NoProbabilityAboveOne) {
   const CountingModel toy(6, {0.55, 0.3, 0.1, 0.05}, 0);
@@ -87,6 +100,7 @@ TEST(Itgis, NoProbabilityAboveOne) {
     const Estimate e = itgis(toy.model(), toy.dist(), toy.target(),
                              {.samples = 4096, .temperature = 20.0, .seed = seed}, pool);
     EXPECT_LE(e.log_p, 0.0);
+    EXPECT_LT(e.log_low, 0.0);
     EXPECT_LE(e.log_low, e.log_p);
     EXPECT_GE(e.log_high, e.log_p);
     cut += e.guarantee == Guarantee::kConsistent;

@@ -39,6 +39,8 @@ TEST(LogWeights, SpreadOfBatches) {
   one[5].log_hits = -3.0;
   EXPECT_NEAR(spread_of(one).effective_batches, 1.0, 1e-12);
   EXPECT_NEAR(spread_of(one).relative_sd, 1.0, 1e-12);
+  // A single batch knows no spread.
+  EXPECT_EQ(spread_of(std::vector<BatchSum>{{-3.0, 0.0}}).relative_sd, 1.0);
   EXPECT_NEAR(log_half_width(1.0, 1.0, 0.95), 12.7062, 1e-3);
   EXPECT_EQ(spread_of(std::vector<BatchSum>(3)).relative_sd, 0.0);
 }

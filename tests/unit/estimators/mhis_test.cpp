@@ -147,6 +147,20 @@ TEST(Mhis, BridgedNormaliserIsRight) {
   EXPECT_EQ(e.cost.forward, (1u << 13) + 32u * 64u + 32u + (1u << 12));
 }
 
+TEST(Mhis, ACertainEventHasAnIntervalBelowOne) {
+  const CountingModel toy(4, {0.4, 0.3, 0.2, 0.1}, 0);
+  ThreadPool pool(1);
+  for (const Normaliser normaliser : {Normaliser::kHarmonic, Normaliser::kBridge})
+    for (std::uint64_t seed = 1; seed <= sized(12, 3); ++seed) {
+      const Estimate e = mhis(
+          toy.model(), toy.dist(), toy.target(),
+          {.samples = 2000, .burn_in = 0, .temperature = 20.0, .seed = seed, .normaliser = normaliser}, pool);
+      EXPECT_LE(e.log_p, 0.0);
+      EXPECT_LT(e.log_low, 0.0);
+      EXPECT_LE(e.log_low, e.log_high);
+    }
+}
+
 TEST(Mhis, SameForAnyThreads) {
   const CountingModel toy(5, {0.5, 0.3, 0.15, 0.05}, 9);
   const MhisConfig config{.samples = 700, .chains = 7, .burn_in = 20, .temperature = 30.0, .seed = 7};

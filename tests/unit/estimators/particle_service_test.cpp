@@ -198,6 +198,19 @@ TEST(ParticleService, ADeviceThatFailsEndsEverybody) {
   }
 }
 
+// Where one cannot be told, the others are ended, and what they have by then must not pass for a result.
+TEST(ParticleService, AfterAFailureNobodyIsTold) {
+  PlainDevice device(served());
+  std::size_t told = 0;
+  const auto fail = [&](std::size_t, const Estimate&) {
+    ++told;
+    throw std::runtime_error("no space left");
+  };
+  EXPECT_THROW(run_many(served().model(), served().dist(), tasks(), {.on_estimate = fail}, 4, device),
+               std::runtime_error);
+  EXPECT_EQ(told, 1u);
+}
+
 TEST(ParticleService, StopsWhenTold) {
   PlainDevice device(served());
   std::size_t told = 0;

@@ -188,6 +188,54 @@ TEST(Tokensplit, StoppedBetweenReplicasItGivesUpTheStrictGuarantee) {
   EXPECT_NEAR(e.log_certain_low, e.log_p + std::log(0.05 * finished / 8.0), 1e-12);
 }
 
+// A second run is for replicas that disagree, not for those that were stopped; and stopped, it leaves the
+// first one's answer.
+TEST(Tokensplit, AStopNeverLosesWhatIsFinished) {
+  const CountingModel toy(12, kRareValues, 20);
+  ThreadPool pool(1);
+  const TokensplitConfig config{.budget = sized(1e5, 3e4), .particles = 32};
+  const Estimate whole = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool);
+  for (const double share : {0.3, 0.6, 0.8, 0.95}) {
+    const double enough = share * whole.cost.forward_equivalents;
+    const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool,
+                                  [&](std::uint64_t done) { return static_cast<double>(done) < enough; });
+    EXPECT_LE(e.cost.forward_equivalents, whole.cost.forward_equivalents) << share;
+    if (e.status == Status::kOk) EXPECT_FALSE(e.replica_log_p.empty()) << share;
+    if (e.status == Status::kBudgetSpent) EXPECT_TRUE(std::isinf(e.log_p)) << share;
+  }
+}
+
+// Many replicas leave nothing for moves: then there are as few as possible, not all.
+TEST(Tokensplit, ABudgetThatFirstDrawsSpendLeavesFewMoves) {
+  const CountingModel toy(12, kRareValues, 20);
+  ThreadPool pool(2);
+  const auto most_moves = [&](std::size_t replicas) {
+    const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(),
+                                  {.budget = 20000, .replicas = replicas, .seed = 4}, pool);
+    EXPECT_EQ(e.replica_log_p.size(), replicas);
+    std::size_t most = 0;
+    for (const Level& level : e.levels) most = std::max(most, level.moves.moves);
+    return most;
+  };
+  EXPECT_GT(most_moves(4), 8u);
+  EXPECT_LE(most_moves(200), 8u);
+}
+
+// A pilot that is stopped on the way knows no more than its first draw: 20 answers, all bounds hold.
+TEST(Tokensplit, ABoundByAStoppedPilotHolds) {
+  const CountingModel toy(12, kRareValues, 20);
+  ThreadPool pool(1);
+  int stopped = 0;
+  for (std::uint64_t seed = 0; seed < sized(20, 4); ++seed) {
+    const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 1e5, .seed = seed}, pool,
+                                  [](std::uint64_t done) { return done < 4000; });
+    if (e.status != Status::kBudgetSpent) continue;
+    ++stopped;
+    EXPECT_GE(e.log_high, std::log(toy.truth())) << seed;
+  }
+  EXPECT_GT(stopped, 0);
+}
+
 TEST(Tokensplit, RefusesSettingsThatMakeNoSense) {
   const CountingModel toy(6, kRareValues, 9);
   ThreadPool pool(1);

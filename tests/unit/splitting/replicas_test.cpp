@@ -31,15 +31,31 @@ TEST(Replicas, NoneReachedGivesTheUpperBound) {
   EXPECT_EQ(none.log_high, -9.0);
 }
 
-// Clopper and Pearson's bounds where splitting is plain sampling, and all or none had the event.
+// Clopper and Pearson's bounds where splitting is plain sampling.
 TEST(Replicas, OnlyDrawnTheyPool) {
   const Level drawn{.particles = 500};
   std::vector<SplittingRun> runs(4, {.end = SplittingEnd::kExtinct, .log_p = -kInfinity, .levels = {drawn}});
   EXPECT_NEAR(combine_replicas(runs).log_high, std::log(1.0 - std::pow(0.05, 1.0 / 2000)), 1e-12);
-  runs.assign(4, {.end = SplittingEnd::kReached, .log_p = 0.0, .levels = {drawn}});
+  runs.assign(
+      4, {.end = SplittingEnd::kReached, .log_p = 0.0, .levels = {{.particles = 500, .survivors = 500}}});
   const ReplicaSummary certain = combine_replicas(runs);
   EXPECT_NEAR(certain.log_low, std::log(0.025) / 2000, 1e-12);
   EXPECT_EQ(certain.log_high, 0.0);
+  // Two that agree by chance have no spread; 10 of 1000 draws have this interval (0.004806, 0.018312).
+  runs.assign(2, {.log_p = std::log(0.01), .levels = {{.particles = 500, .survivors = 5}}});
+  const ReplicaSummary few = combine_replicas(runs);
+  EXPECT_NEAR(std::exp(few.log_low), 0.004806, 1e-6);
+  EXPECT_NEAR(std::exp(few.log_high), 0.018313, 1e-6);
+}
+
+// What others might have made the answer lowers both bounds that rest on Markov's inequality.
+TEST(Replicas, LowerBoundsKnowOfThoseThatAreMissing) {
+  std::vector<SplittingRun> runs(2, reached(std::log(1e-6), 0.01));
+  runs[1].log_p = std::log(1e-9);
+  const ReplicaSummary all = combine_replicas(runs), some = combine_replicas(runs, 0.95, 0.25);
+  EXPECT_NEAR(all.log_low, all.log_p + std::log(0.025), 1e-12);
+  EXPECT_NEAR(some.log_low, all.log_low + std::log(0.25), 1e-12);
+  EXPECT_NEAR(some.log_certain_low, all.log_certain_low + std::log(0.25), 1e-12);
 }
 
 TEST(Replicas, DisagreementIsNoticed) {
