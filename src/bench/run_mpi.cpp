@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "core/write_file.h"
@@ -29,6 +30,7 @@ struct HandOut {
   std::map<int, std::size_t> at_work = {};     // by rank
   std::map<int, std::size_t> suspicious = {};  // at work on something that nobody claims
   std::vector<int> idle = {};                  // ranks that wait for work
+  std::set<std::size_t> returned = {};         // items that a rank came back from without a result
   int active = 0;                              // ranks that may still ask
   std::size_t lost = 0;                        // ranks that died
 };
@@ -53,6 +55,17 @@ void look_for_lost(HandOut& work, const Grid& grid, const CommittedItems& commit
     ++work.lost;
   }
   work.suspicious = std::move(suspicious);
+}
+
+// What the rank was at. Without a result somebody else had claimed it: perhaps only this rank, in the moment
+// of looking for lost ones, so it is given out once more.
+void take_back(HandOut& work, int rank, const Grid& grid, const CommittedItems& committed) {
+  const auto found = work.at_work.find(rank);
+  if (found == work.at_work.end()) return;
+  const std::size_t index = found->second;
+  work.at_work.erase(found);
+  if (!committed.has(grid.items[index].id) && work.returned.insert(index).second)
+    work.waiting.push_back(index);
 }
 
 // Gives work to the ranks that wait for it. They are sent home only when nobody is at work any more, since
@@ -97,12 +110,12 @@ RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, cons
     if (message_there(MPI_ANY_SOURCE, kAsk, status)) {
       std::int64_t asking = kReady;
       MPI_Recv(&asking, 1, MPI_INT64_T, status.MPI_SOURCE, kAsk, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      work.at_work.erase(status.MPI_SOURCE);
+      committed.refresh();
+      take_back(work, status.MPI_SOURCE, grid, committed);
       if (asking == kReady)
         work.idle.push_back(status.MPI_SOURCE);
       else
         --work.active;
-      committed.refresh();
       hooks.progress(eta.progress(committed));
     } else if (std::chrono::duration<double>(MpiClock::now() - looked).count() >= kLookForLost) {
       looked = MpiClock::now();

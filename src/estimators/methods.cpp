@@ -1,6 +1,7 @@
 #include "deeptail/methods.h"
 
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "deeptail/mhis.h"
 #include "deeptail/qld.h"
 #include "deeptail/temperatures.h"
+#include "estimators/ties.h"
 
 namespace deeptail {
 
@@ -229,6 +231,7 @@ Method make_qld(SettingReader& s) {
 
 Method make_qld_arc(SettingReader& s) {
   return {.calibration = calibration_of(s),
+          .one_token = true,
           .run = [](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
                     const MethodHooks&) {
             return qld_arc(*in.head, *in.activations, target, {.seed = seed}, pool);
@@ -243,6 +246,25 @@ Method make_gld(SettingReader& s) {
             estimate.seed = seed;
             return estimate;
           }};
+}
+
+// Ties between tokens that always tie, which these methods cannot see, are settled beforehand.
+Estimate run_on_activations(const Method& method, const MethodInput& input, const Target& target,
+                            std::uint64_t seed, ThreadPool& pool, const MethodHooks& hooks) {
+  const std::vector<TokenId> ids = without_ties(*input.head, target);
+  const bool never = ids.empty(), always = ids.size() == input.head->d_vocab();
+  Estimate e{.method = method.name, .guarantee = Guarantee::kModelBased, .seed = seed};
+  if (never || always) {
+    e.log_p = e.log_low = e.log_high = always ? 0.0 : -std::numeric_limits<double>::infinity();
+    e.status = always ? Status::kOk : Status::kNotReachedUpperBound;
+    e.warnings.emplace_back(always
+                                ? "all logits are the same, and ties go to the smallest id: always said"
+                                : "a smaller id has the same column of W_U, and ties go to it: never said");
+  } else {
+    e = method.run(input, method.one_token ? target : Target(ids, *input.head), seed, pool, hooks);
+  }
+  e.target = target.ids();
+  return e;
 }
 
 // The table: a new method is a function above and a line here.
@@ -279,7 +301,8 @@ Cost capture_cost(const ModelConfig& config, const Distribution& dist, std::uint
 
 Estimate run_method(const Method& method, const MethodInput& input, const Target& target, std::uint64_t seed,
                     ThreadPool& pool, const MethodHooks& hooks) {
-  Estimate estimate = method.run(input, target, seed, pool, hooks);
+  Estimate estimate = method.calibration == 0 ? method.run(input, target, seed, pool, hooks)
+                                              : run_on_activations(method, input, target, seed, pool, hooks);
   estimate.provenance = input.provenance;
   estimate.provenance.device = name_of(method.device);
   if (method.calibration == 0) return estimate;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "estimators/ties.h"
 #include "subject.h"
 
 namespace deeptail {
@@ -60,6 +61,48 @@ TEST(Methods, SameAsTheFunctions) {
   EXPECT_EQ(by_name.log_p, ga.log_p);
   EXPECT_EQ(by_name.cost.forward, ga.cost.forward + 500);
   EXPECT_NEAR(by_name.cost.forward_equivalents, 500.0 * by_name.cost.flops / cost.flops, 1e-6);
+}
+
+// dt-1l's head with the column of token 16 in the places of 10 and 300, too.
+Head with_twins() {
+  const Head& head = dt_1l().head();
+  const std::size_t d = head.d_model(), n = head.d_vocab();
+  std::vector<float> values(d * n), bias(head.w_u.bias(), head.w_u.bias() + n);
+  for (std::size_t row = 0; row < d; ++row)
+    for (std::size_t k = 0; k < n; ++k) values[row * n + k] = head.w_u.at(row, k == 10 || k == 300 ? 16 : k);
+  bias[10] = bias[300] = bias[16];
+  return {head.ln_final, PackedMatrix(values, d, n, bias)};
+}
+
+TEST(Ties, GoToTheSmallestId) {
+  using Ids = std::vector<TokenId>;
+  const Head head = with_twins();
+  const auto settled = [&](const Ids& ids) { return without_ties(head, Target(ids, head)); };
+  EXPECT_EQ(settled({16}), Ids());
+  EXPECT_EQ(settled({16, 17}), Ids({17}));
+  EXPECT_EQ(settled({10}), Ids({10, 16, 300}));
+  EXPECT_EQ(settled({10, 300}), Ids({10, 16, 300}));
+  EXPECT_EQ(settled({17}), Ids({17}));
+}
+
+TEST(Ties, MethodsOnActivationsDoNotSeeThem) {
+  ThreadPool pool(2);
+  const Head head = with_twins();
+  const Activations cloud = capture(dt_1l(), shipped("hex"), {.count = 600, .seed = 3}, pool);
+  const MethodInput input{.head = &head, .activations = &cloud};
+  for (const char* name : {"ga-amls", "qld", "qld-arc", "gld"}) {
+    const Method method = std::string(name) == "ga-amls"
+                              ? make_method(name, {{"particles", "50", ""}, {"moves", "5", ""}})
+                              : make_method(name, {});
+    const Estimate never = run_method(method, input, Target({16}, head), 1, pool);
+    EXPECT_EQ(never.log_high, -std::numeric_limits<double>::infinity()) << name;
+    EXPECT_EQ(never.target, std::vector<TokenId>{16}) << name;
+    if (method.one_token) continue;
+    const Estimate one = run_method(method, input, Target({10}, head), 1, pool);
+    const Estimate all = run_method(method, input, Target({10, 16, 300}, head), 1, pool);
+    EXPECT_EQ(one.log_p, all.log_p) << name;
+    EXPECT_EQ(one.target, std::vector<TokenId>{10}) << name;
+  }
 }
 
 }  // namespace

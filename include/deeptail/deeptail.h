@@ -1,0 +1,35 @@
+// All of deeptail, in the order in which data flows through it.
+#pragma once
+
+#include "deeptail/core.h"
+
+#include "deeptail/tensors.h"
+#include "deeptail/text.h"
+
+#include "deeptail/compute.h"
+#include "deeptail/device.h"
+#include "deeptail/model.h"
+
+#include "deeptail/inputs.h"
+
+#include "deeptail/activations.h"
+#include "deeptail/prior.h"
+
+#include "deeptail/closed_form.h"
+#include "deeptail/kernels.h"
+#include "deeptail/splitting.h"
+
+#include "deeptail/estimators.h"
+#include "deeptail/ga_amls.h"
+#include "deeptail/itgis.h"
+#include "deeptail/methods.h"
+#include "deeptail/mhis.h"
+#include "deeptail/qld.h"
+#include "deeptail/temperatures.h"
+
+#include "deeptail/loss.h"
+
+#include "deeptail/bench.h"
+#include "deeptail/tune.h"
+
+#include "deeptail/report.h"
