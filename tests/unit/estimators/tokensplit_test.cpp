@@ -200,8 +200,8 @@ TEST(Tokensplit, AStopNeverLosesWhatIsFinished) {
     const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool,
                                   [&](std::uint64_t done) { return static_cast<double>(done) < enough; });
     EXPECT_LE(e.cost.forward_equivalents, whole.cost.forward_equivalents) << share;
-    if (e.status == Status::kOk) EXPECT_FALSE(e.replica_log_p.empty()) << share;
-    if (e.status == Status::kBudgetSpent) EXPECT_TRUE(std::isinf(e.log_p)) << share;
+    EXPECT_EQ(e.status == Status::kOk, !e.replica_log_p.empty()) << share;
+    EXPECT_EQ(e.status == Status::kBudgetSpent, std::isinf(e.log_p)) << share;
   }
 }
 
