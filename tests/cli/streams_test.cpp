@@ -2,6 +2,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
+
 #include "cli/run_binary.h"
 
 namespace deeptail {
@@ -82,6 +84,29 @@ TEST_F(Streams, PipesAndLinksAreNotReplaced) {
   EXPECT_TRUE(fs::is_regular_file(path("there/truth.json")));
   fs::create_symlink("loop", path("loop"));
   refused(count("loop"), "symbolic links");
+}
+
+// Also where there is nothing to save. The first bytes say that the program is at work.
+TEST_F(Streams, ASignalEndsEveryCommandWithThree) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::dup2(ends[1], 1), ::close(ends[0]), ::close(ends[1]);
+      if (::chdir(DEEPTAIL_SOURCE) != 0) ::_exit(99);
+      ::execl(DEEPTAIL_BINARY, DEEPTAIL_BINARY, "dist", "sample", "hex", "--count", "2^30", nullptr);
+      ::_exit(99);
+    }
+    ::close(ends[1]);
+    char byte = 0;
+    EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+    ::kill(child, signal);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ::close(ends[0]);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
+  }
 }
 
 TEST_F(Streams, EmptyValuesAreRefused) {

@@ -334,7 +334,8 @@ Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& wa
   else
     fill_stopped(e, pilot);
   fill_cost(e, work, unit);
-  if (constexpr double kMuch = 1.5; e.cost.forward_equivalents > kMuch * config.budget)
+  if (constexpr double kMuch = 1.5;
+      config.particles == 0 && config.first_draw == 0 && e.cost.forward_equivalents > kMuch * config.budget)
     e.warnings.push_back(
         fmt::format("it took {:.2g} passes' work, more than the budget of {:.2g}: with less "
                     "there are too few particles for an interval",
