@@ -1,8 +1,11 @@
 # Thin front of the CMake presets. Every target installs what it needs first (scripts/install-deps).
 .PHONY: build demo quick test test-release test-sanitizers test-statistical test-cuda bench format deps clean
 
+# Where nvcc comes from: auto (the path), pip (PyPI's, into build/cuda), off.
+CUDA ?= auto
+
 build: deps
-	cmake --preset release >/dev/null
+	cuda=$$(scripts/cuda-toolkit $(CUDA)) && cmake --preset release $$cuda >/dev/null
 	cmake --build --preset release --target deeptail
 
 demo: build
@@ -17,7 +20,7 @@ test: test-release test-sanitizers
 
 test-release: deps
 	@scripts/install-deps test
-	cmake --preset release >/dev/null
+	cuda=$$(scripts/cuda-toolkit $(CUDA:auto=try)) && cmake --preset release $$cuda >/dev/null
 	cmake --build --preset release
 	ctest --preset release -LE statistical -j3
 

@@ -15,6 +15,10 @@ if(DEEPTAIL_CUDA AND NOT DEEPTAIL_SANITIZE)
     # Older CMake does not know that nvcc 12 and later speak C++20.
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    # CUDA 13 has no nvToolsExt any more, and CMake 3.25 stumbles over that.
+    if(NOT TARGET CUDA::nvToolsExt)
+      add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+    endif()
     find_package(CUDAToolkit REQUIRED)
     set(DEEPTAIL_HAS_CUDA ON)
   elseif(NOT DEEPTAIL_CUDA STREQUAL AUTO)
