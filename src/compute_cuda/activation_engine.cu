@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "compute_cuda/jump.cuh"
-#include "compute_cuda/row_scorer.cuh"
+#include "compute_cuda/activations/jump.cuh"
+#include "compute_cuda/activations/row_scorer.cuh"
 #include "compute_cuda/truth_engine.h"
 
 namespace deeptail::cuda {

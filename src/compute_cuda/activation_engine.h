@@ -32,9 +32,6 @@ struct DensePrior {
 
 enum class MoveKernel { kRwmh, kMala, kMapla, kPcn };
 
-// Streams of the keyed numbers (core/random.h).
-inline constexpr std::uint32_t kStreamNormals = 24, kStreamAccept = 25, kStreamMixing = 26;
-
 // The moves of one level.
 struct LevelMoves {
   float level = 0.0f;

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compute_cuda/attention.cuh"
-#include "compute_cuda/gather.cuh"
-#include "compute_cuda/pack.h"
-#include "compute_cuda/split_block.cuh"
+#include "compute_cuda/exact/attention.cuh"
+#include "compute_cuda/exact/gather.cuh"
+#include "compute_cuda/exact/twofold_block.cuh"
+#include "compute_cuda/tiles/pack.h"
 
 namespace deeptail::cuda {
 
@@ -38,7 +38,7 @@ struct BlockWeights {
   }
   DeviceArray<float> ln1_w, ln1_b, ln2_w, ln2_b, b_qkv, b_o, b_in, b_out;
   PackedWeights w_qkv, w_o, w_in, w_out;
-  DeviceArray<uint4> rest;  // W_O and MLP for split_block, where it takes them
+  DeviceArray<uint4> rest;  // W_O and MLP for twofold_block, where it takes them
 };
 
 // What a number of rows needs on its way through a block.
@@ -46,7 +46,7 @@ struct RowSpace {
   RowSpace(const DenseModel& m, std::size_t n)
       : x(n * m.d_model), y(n, m.d_model), z(n, m.n_heads * m.d_head), hidden(n, m.d_mlp) {}
   DeviceArray<float> x;  // [n, d_model]: residuals
-  SplitBuffer y, z, hidden;
+  TwofoldBuffer y, z, hidden;
 };
 
 template <int kHead>
@@ -110,8 +110,8 @@ struct ForwardEngine::Impl {
         tail(m, kTail),
         counts(1 + 2 * (kTail / kPiece)) {
     for (const DenseBlock& b : m.blocks) blocks.emplace_back(m, b);
-    check(cudaFuncSetAttribute(split_block, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(sizeof(SplitBlockStream::Shared))),
+    check(cudaFuncSetAttribute(twofold_block, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(sizeof(TwofoldBlockStream::Shared))),
           "shared memory");
     fill_table();
   }
@@ -140,7 +140,7 @@ struct ForwardEngine::Impl {
   }
 
   // Rows of a times weights.
-  static Product product(const SplitBuffer& a, const RowCount& n, const PackedWeights& w,
+  static Product product(const TwofoldBuffer& a, const RowCount& n, const PackedWeights& w,
                          const DeviceArray<float>& bias) {
     return {.a = a.view(), .n = n.n, .w = w.view(), .bias = bias.data(), .n_device = n.on_device};
   }
@@ -176,19 +176,19 @@ struct ForwardEngine::Impl {
   }
   void finish_fused(const BlockWeights& b, const LayerNorm& next, const RowSpace& s, const RowCount& n,
                     cudaStream_t stream) const {
-    const SplitBlockArgs args{.n = n,
-                              .d_mlp = d_mlp,
-                              .eps = eps,
-                              .z = s.z.view(),
-                              .x = s.x.data(),
-                              .chunks = b.rest.data(),
-                              .n_chunks = static_cast<int>(b.rest.size() / kChunkVectors),
-                              .next_w = next.w,
-                              .next_b = next.b,
-                              .y = s.y.view()};
+    const TwofoldBlockArgs args{.n = n,
+                                .d_mlp = d_mlp,
+                                .eps = eps,
+                                .z = s.z.view(),
+                                .x = s.x.data(),
+                                .chunks = b.rest.data(),
+                                .n_chunks = static_cast<int>(b.rest.size() / kChunkVectors),
+                                .next_w = next.w,
+                                .next_b = next.b,
+                                .y = s.y.view()};
     const auto tiles = (n.n + kTileRows - 1) / kTileRows;
-    split_block<<<std::min<std::uint32_t>(tiles, device_traits().n_sm), 32 * kSplitBlockWarps,
-                  sizeof(SplitBlockStream::Shared), stream>>>(args);
+    twofold_block<<<std::min<std::uint32_t>(tiles, device_traits().n_sm), 32 * kTwofoldBlockWarps,
+                    sizeof(TwofoldBlockStream::Shared), stream>>>(args);
     check(cudaGetLastError(), "starting a block");
   }
 

@@ -1,10 +1,10 @@
-// The forward pass of any model on the device, nearly as exact as fp32 on the CPU: products in split fp16,
+// The forward pass of any model on the device, nearly as exact as fp32 on the CPU: products in twofold fp16,
 // everything else in fp32. For .cu files.
 #pragma once
 
 #include <memory>
 
-#include "compute_cuda/split_products.h"
+#include "compute_cuda/exact/twofold_products.h"
 
 namespace deeptail::cuda {
 

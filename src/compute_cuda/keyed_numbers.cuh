@@ -9,31 +9,26 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/random.h"
+
 namespace deeptail::cuda {
 
 // Where numbers of one particle's move come from.
 struct NumberKey {
   std::uint64_t seed, index;
 };
-__host__ __device__ inline r123::Philox4x32::ctr_type keyed_words(const NumberKey& key, std::uint32_t stream,
+__host__ __device__ inline r123::Philox4x32::ctr_type keyed_words(const NumberKey& key, Stream stream,
                                                                   std::uint32_t block) {
-  const r123::Philox4x32::ctr_type counter = {
-      {static_cast<std::uint32_t>(key.index), static_cast<std::uint32_t>(key.index >> 32), block, stream}};
-  const r123::Philox4x32::key_type words = {
-      {static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)}};
-  return r123::Philox4x32()(counter, words);
+  const PhiloxBlock b = philox_block({key.seed, stream}, key.index, block);
+  return r123::Philox4x32()({{b.counter[0], b.counter[1], b.counter[2], b.counter[3]}},
+                            {{b.key[0], b.key[1]}});
 }
-
-// As step_index of core/random.h.
-__host__ __device__ inline std::uint64_t move_index(std::uint64_t level, std::uint64_t step,
-                                                    std::uint64_t particle) {
-  return level << 50 | step << 24 | particle;
+// The numbers of the two slots that a block of words serves.
+__host__ __device__ inline std::uint64_t even_slot(const r123::Philox4x32::ctr_type& w) {
+  return w[0] | static_cast<std::uint64_t>(w[1]) << 32;
 }
-
-// In [0, 1), from 64 bits in two words.
-__host__ __device__ inline double unit_double(std::uint32_t low, std::uint32_t high) {
-  const std::uint64_t u = low | static_cast<std::uint64_t>(high) << 32;
-  return static_cast<double>(u >> 11) * 0x1.0p-53;
+__host__ __device__ inline std::uint64_t odd_slot(const r123::Philox4x32::ctr_type& w) {
+  return w[2] | static_cast<std::uint64_t>(w[3]) << 32;
 }
 
 // Two standard normals by Box and Muller, as fill_normals.
@@ -46,7 +41,7 @@ __host__ __device__ inline void normal_pair(std::uint32_t w0, std::uint32_t w1, 
   second = r * sine;
 }
 // Numbers 4 block to 4 block + 3 of a row of normals.
-__host__ __device__ inline void four_normals(const NumberKey& key, std::uint32_t stream, std::uint32_t block,
+__host__ __device__ inline void four_normals(const NumberKey& key, Stream stream, std::uint32_t block,
                                              float (&z)[4]) {
   const r123::Philox4x32::ctr_type w = keyed_words(key, stream, block);
   normal_pair(w[0], w[1], z[0], z[1]);
@@ -54,8 +49,8 @@ __host__ __device__ inline void four_normals(const NumberKey& key, std::uint32_t
 }
 
 // A sum of `count` unit exponentials for one dimension: minus the log of a product of uniforms.
-__host__ __device__ inline double exponentials(const NumberKey& key, std::uint32_t stream,
-                                               std::uint32_t dimension, std::uint32_t count) {
+__host__ __device__ inline double exponentials(const NumberKey& key, Stream stream, std::uint32_t dimension,
+                                               std::uint32_t count) {
   const std::uint32_t blocks = (count + 3) / 4;
   double product = 1.0, sum = 0.0;
   for (std::uint32_t block = 0; block < blocks; ++block) {

@@ -1,4 +1,4 @@
-// The order of work: copy a batch in, then step by step propose, margins of all proposals (screen.cuh),
+// The order of work: copy a batch in, then step by step propose, margins of all proposals (second_look.cuh),
 // accept; copy it out. The host waits once per batch.
 #include "compute_cuda/particle_engine.h"
 
@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "compute_cuda/device.cuh"
-#include "compute_cuda/screen.cuh"
+#include "compute_cuda/tokens/second_look.cuh"
 
 namespace deeptail::cuda {
 
@@ -108,7 +108,7 @@ struct ParticleEngine::Impl {
         proposed(options.max_particles * length),
         note(options.max_particles),
         forward(model, inputs, FastForward::fits(model, length)) {
-    if (FastForward::fits(model, length)) screen.emplace(model, inputs, options.max_particles);
+    if (FastForward::fits(model, length)) second_look.emplace(model, inputs, options.max_particles);
     for (std::size_t i = 0; i < options.lanes; ++i)
       lanes.push_back(std::make_unique<LaneMemory>(options.max_particles, options.max_groups, length));
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
@@ -195,8 +195,9 @@ struct ParticleEngine::Impl {
 
   // Of the proposals of the first n particles.
   void start_margins(LaneMemory& lane, const MoveArgs& args, std::uint32_t n) const {
-    if (screen)
-      return screen->margins(args, n, lane.device_target.data(), lane.device_margin.data(), forward, stream);
+    if (second_look)
+      return second_look->margins(args, n, lane.device_target.data(), lane.device_margin.data(), forward,
+                                  stream);
     forward.margins(n, proposed.data(), lane.device_target.data(), lane.device_margin.data(),
                     lane.device_other.data(), stream);
   }
@@ -205,8 +206,8 @@ struct ParticleEngine::Impl {
     copy_in(lane.device_rows, lane.rows, n * length, stream);
     copy_in(lane.device_target, lane.target, n, stream);
     if (fast)
-      screen->fast().margins(n, lane.device_rows.data(), lane.device_target.data(), lane.device_margin.data(),
-                             stream);
+      second_look->fast().margins(n, lane.device_rows.data(), lane.device_target.data(),
+                                  lane.device_margin.data(), stream);
     else
       forward.margins(n, lane.device_rows.data(), lane.device_target.data(), lane.device_margin.data(),
                       lane.device_other.data(), stream);
@@ -225,7 +226,7 @@ struct ParticleEngine::Impl {
   DeviceArray<std::uint64_t> last_unit;
   DeviceArray<std::uint32_t> proposed, note;
   ForwardEngine forward;
-  std::optional<Screen> screen;  // where the model has the sizes for it
+  std::optional<SecondLook> second_look;  // where the model has the sizes for it
   std::vector<std::unique_ptr<LaneMemory>> lanes;
   std::mutex starting;  // one lane's kernels follow another's: they share what is above
   cudaStream_t stream = nullptr;
@@ -252,8 +253,8 @@ void ParticleEngine::score(std::size_t lane, std::span<const ParticleGroup> grou
   impl_->score(*impl_->lanes[lane], groups, false);
 }
 bool ParticleEngine::score_fast(std::size_t lane, std::span<const ParticleGroup> groups) {
-  if (impl_->screen) impl_->score(*impl_->lanes[lane], groups, true);
-  return impl_->screen.has_value();
+  if (impl_->second_look) impl_->score(*impl_->lanes[lane], groups, true);
+  return impl_->second_look.has_value();
 }
 
 void ParticleEngine::move(std::size_t lane_number, std::span<const MovingGroup> groups) {
@@ -271,9 +272,10 @@ void ParticleEngine::move(std::size_t lane_number, std::span<const MovingGroup> 
 GroupCounts ParticleEngine::counts(std::size_t lane, std::size_t group) const {
   const std::size_t length = impl_->length;
   const MoveCounts* all = impl_->lanes[lane]->counts.data() + group * kMoveKinds * length;
-  return {{all + kSingleMove * length, length},
-          {all + kBlockMove * length, length},
-          {all + kSuffixMove * length, length}};
+  const auto of = [&](MoveKind kind) {
+    return std::span(all + static_cast<std::size_t>(kind) * length, length);
+  };
+  return {of(MoveKind::kSingle), of(MoveKind::kBlock), of(MoveKind::kSuffix)};
 }
 
 }  // namespace deeptail::cuda

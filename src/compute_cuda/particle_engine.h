@@ -12,7 +12,7 @@ namespace deeptail::cuda {
 // A proposal whose fp16 margin is closer than this to the level of its population is decided by the exact
 // one. Rounding to fp16 was seen to change margins by 0.035 at most, 0.002 to 0.006 rms (docs/cuda.md);
 // cuda_tokensplit_check fails above half of this.
-inline constexpr float kScreen = 0.08f;
+inline constexpr float kSecondLook = 0.08f;
 
 // The particles of one population that take part in a batch: all want the margin of one target.
 struct ParticleGroup {

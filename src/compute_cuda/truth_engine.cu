@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "compute_cuda/count.cuh"
-#include "compute_cuda/fast_forward.h"
+#include "compute_cuda/fast/fast_forward.h"
 #include "compute_cuda/forward_engine.h"
-#include "compute_cuda/sample.cuh"
+#include "compute_cuda/tokens/count.cuh"
+#include "compute_cuda/tokens/sample.cuh"
 
 namespace deeptail::cuda {
 

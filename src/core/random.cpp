@@ -12,10 +12,8 @@ std::array<std::uint32_t, 4> philox(const std::array<std::uint32_t, 4>& counter,
 }
 
 std::array<std::uint64_t, 2> uniform64_pair(RngKey key, std::uint64_t index, std::uint32_t block) {
-  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
-  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
-  const auto w = philox({low(index), high(index), block, static_cast<std::uint32_t>(key.stream)},
-                        {low(key.seed), high(key.seed)});
+  const PhiloxBlock b = philox_block(key, index, block);
+  const auto w = philox({b.counter[0], b.counter[1], b.counter[2], b.counter[3]}, {b.key[0], b.key[1]});
   return {w[0] | std::uint64_t{w[1]} << 32, w[2] | std::uint64_t{w[3]} << 32};
 }
 

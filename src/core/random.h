@@ -1,7 +1,7 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011, through Random123). A number is a pure
 // function of where it is used, so results do not depend on threads, order or shards.
 //
-// Layout, which every backend repeats to the bit:
+// Layout (philox_block), the same on every backend to the bit:
 //   key     = { seed low 32 bits, seed high 32 bits }
 //   counter = { index low 32 bits, index high 32 bits, slot / 2, stream }
 //   output words w0..w3: slot even -> w0 | w1 << 32, slot odd -> w2 | w3 << 32
@@ -10,6 +10,8 @@
 
 #include <array>
 #include <cstdint>
+
+#include "core/host_device.h"
 
 namespace deeptail {
 
@@ -38,6 +40,16 @@ struct RngKey {
   Stream stream;
 };
 
+// What Philox is given for slots 2 * block and 2 * block + 1.
+struct PhiloxBlock {
+  std::uint32_t counter[4], key[2];
+};
+DEEPTAIL_HOST_DEVICE inline PhiloxBlock philox_block(RngKey key, std::uint64_t index, std::uint32_t block) {
+  return {{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), block,
+           static_cast<std::uint32_t>(key.stream)},
+          {static_cast<std::uint32_t>(key.seed), static_cast<std::uint32_t>(key.seed >> 32)}};
+}
+
 // Philox4x32-10 itself.
 std::array<std::uint32_t, 4> philox(const std::array<std::uint32_t, 4>& counter,
                                     const std::array<std::uint32_t, 2>& key);
@@ -52,11 +64,14 @@ inline std::uint64_t uniform64(RngKey key, std::uint64_t index, std::uint32_t sl
 
 // Where a number of an algorithm with levels is used: the index for its level, step within it and particle.
 // Room for 2^14 levels, 2^26 steps and 2^24 particles.
-inline std::uint64_t step_index(std::uint64_t level, std::uint64_t step, std::uint64_t particle) {
+DEEPTAIL_HOST_DEVICE inline std::uint64_t step_index(std::uint64_t level, std::uint64_t step,
+                                                     std::uint64_t particle) {
   return level << 50 | step << 24 | particle;
 }
 
 // In [0, 1), from the top 53 bits.
-inline double unit_double(std::uint64_t u) { return static_cast<double>(u >> 11) * 0x1.0p-53; }
+DEEPTAIL_HOST_DEVICE inline double unit_double(std::uint64_t u) {
+  return static_cast<double>(u >> 11) * 0x1.0p-53;
+}
 
 }  // namespace deeptail

@@ -9,10 +9,6 @@ namespace deeptail {
 
 namespace {
 
-static_assert(cuda::kStreamNormals == static_cast<std::uint32_t>(Stream::kMoveNormals));
-static_assert(cuda::kStreamAccept == static_cast<std::uint32_t>(Stream::kMoveAccept));
-static_assert(cuda::kStreamMixing == static_cast<std::uint32_t>(Stream::kMixing));
-
 // What CUDA says, as a sentence for the user.
 template <class Work>
 auto on_device(const Work& work) {

@@ -1,5 +1,5 @@
 // The order of weights in the streams, checked against its definition. Needs no GPU.
-#include "compute_cuda/pack.h"
+#include "compute_cuda/tiles/pack.h"
 
 #include <cuda_fp16.h>
 #include <gtest/gtest.h>

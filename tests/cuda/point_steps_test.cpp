@@ -1,5 +1,5 @@
 // What the device proposes for points, run on the host, against propose() and its noise. Needs no GPU.
-#include "compute_cuda/point_steps.cuh"
+#include "compute_cuda/activations/point_steps.cuh"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ TEST(PointSteps, NormalsAreThoseOfTheCpu) {
     fill_normals({9, Stream::kMoveNormals}, index, kDim, expected.data());
     for (std::size_t j = 0; j < kDim; j += 4) {
       float z[4];
-      cuda::four_normals({9, index}, cuda::kStreamNormals, static_cast<std::uint32_t>(j / 4), z);
+      cuda::four_normals({9, index}, Stream::kMoveNormals, static_cast<std::uint32_t>(j / 4), z);
       for (std::size_t i = 0; i < 4 && j + i < kDim; ++i) EXPECT_NEAR(z[i], expected[j + i], 2e-6f);
     }
   }
@@ -67,10 +67,10 @@ void same_as_on_the_cpu(PriorKind prior_kind, KernelKind kind, double h) {
   const cuda::Step<kKind, kGaussian> step({kGaussian, prior.nu(), prior.scale()}, h);
   for (std::size_t i = 0; i < kPoints; ++i) {
     cuda::RatioSums sums;
-    const cuda::NumberKey key{9, cuda::move_index(2, 17, i)};
+    const cuda::NumberKey key{9, step_index(2, 17, i)};
     for (std::size_t j = 0; j < kDim; ++j) {
       float z[4];
-      cuda::four_normals(key, cuda::kStreamNormals, static_cast<std::uint32_t>(j / 4), z);
+      cuda::four_normals(key, Stream::kMoveNormals, static_cast<std::uint32_t>(j / 4), z);
       const float v = step.propose(cpu.u[i * kDim + j], z[j % 4], key, static_cast<int>(j), sums),
                   expected = cpu.proposed[i * kDim + j];
       EXPECT_NEAR(v, expected, 4e-6f * (1.0f + std::abs(expected)));

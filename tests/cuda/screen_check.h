@@ -58,7 +58,7 @@ class ScreenCheck {
         n_compared_, deepest_, worst_, std::sqrt(squares_ / static_cast<double>(n_compared_)),
         100.0 * static_cast<double>(n_open_) / static_cast<double>(std::max<std::size_t>(1, n_changed_)),
         n_otherwise_);
-    return (worst_ > static_cast<double>(cuda::kScreen) / 2) + (n_otherwise_ > 0);
+    return (worst_ > static_cast<double>(cuda::kSecondLook) / 2) + (n_otherwise_ > 0);
   }
 
  private:
@@ -120,7 +120,7 @@ class ScreenCheck {
       squares_ += error * error;
       const bool changed = !std::equal(at(rows, i), at(rows, i + 1), at(proposed, i));
       n_changed_ += changed;
-      n_open_ += changed && std::abs(fast[i] - level) < cuda::kScreen;
+      n_open_ += changed && std::abs(fast[i] - level) < cuda::kSecondLook;
       n_otherwise_ +=
           !std::equal(at(decided, i), at(decided, i + 1), at(exact[i] >= level ? proposed : rows, i));
     }

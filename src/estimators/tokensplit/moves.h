@@ -1,7 +1,5 @@
-// Moves of a token sequence under its own law: some positions are drawn anew from their tables.
-//
-// Which positions is decided by random numbers alone, never by the sequence, so every move is reversible
-// under the input law, and accepting iff margin >= level leaves the law given margin >= level invariant.
+// Moves of a token sequence under its own law: some positions (inputs/token_moves.h) are drawn anew from
+// their tables.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "deeptail/inputs.h"
+#include "inputs/token_moves.h"
 
 namespace deeptail {
 
@@ -26,7 +25,6 @@ struct MoveSettings {
 // cumulative for chances proportional to weights: [length]; a position with weight 0 is never taken.
 std::vector<double> cumulative_of(std::span<const double> weights);
 
-enum class MoveKind : std::uint8_t { kSingle, kBlock, kSuffix };
 struct Move {
   MoveKind kind = MoveKind::kSingle;
   std::size_t first = 0;  // first position drawn anew

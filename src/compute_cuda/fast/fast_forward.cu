@@ -1,18 +1,18 @@
 // The order of kernels: attention of the last position (one layer), or all blocks but the last and its
 // attention; the last MLP; unembedding.
-#include "compute_cuda/fast_forward.h"
+#include "compute_cuda/fast/fast_forward.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "compute_cuda/blocks.cuh"
 #include "compute_cuda/device.cuh"
-#include "compute_cuda/first_layer.cuh"
-#include "compute_cuda/last_attention.cuh"
-#include "compute_cuda/last_block.cuh"
-#include "compute_cuda/pack.h"
-#include "compute_cuda/tail.cuh"
+#include "compute_cuda/fast/blocks.cuh"
+#include "compute_cuda/fast/first_layer.cuh"
+#include "compute_cuda/fast/last_attention.cuh"
+#include "compute_cuda/fast/last_block.cuh"
+#include "compute_cuda/fast/tail.cuh"
+#include "compute_cuda/tiles/pack.h"
 
 namespace deeptail::cuda {
 

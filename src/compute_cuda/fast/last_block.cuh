@@ -7,9 +7,9 @@
 // per row instead of 32768 for its key and value.
 #pragma once
 
-#include "compute_cuda/prefix.cuh"
-#include "compute_cuda/tail.cuh"
-#include "compute_cuda/tile_attention.cuh"
+#include "compute_cuda/fast/prefix.cuh"
+#include "compute_cuda/fast/tail.cuh"
+#include "compute_cuda/fast/tile_attention.cuh"
 
 namespace deeptail::cuda {
 

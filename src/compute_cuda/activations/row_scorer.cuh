@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "compute_cuda/score_rows.cuh"
-#include "compute_cuda/split_products.h"
+#include "compute_cuda/activations/score_rows.cuh"
+#include "compute_cuda/exact/twofold_products.h"
 
 namespace deeptail::cuda {
 
@@ -213,7 +213,7 @@ class RowScorer {
   DeviceColumns columns_;
   DeviceTarget target_;
   DeviceArray<float> means_, ln_w_, ln_b_;
-  SplitBuffer candidates_;
+  TwofoldBuffer candidates_;
   DeviceArray<std::uint32_t> which_, groups_;
   DeviceArray<float> x_;     // [n, stride]
   DeviceArray<__half> y16_;  // [n, width]

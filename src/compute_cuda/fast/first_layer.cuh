@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "compute_cuda/embedding.cuh"
+#include "compute_cuda/tiles/embedding.cuh"
 
 namespace deeptail::cuda {
 

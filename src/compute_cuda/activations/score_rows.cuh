@@ -8,8 +8,8 @@
 // nothing that fp32 would decide otherwise.
 #pragma once
 
-#include "compute_cuda/column_maxima.cuh"
-#include "compute_cuda/proposals.cuh"
+#include "compute_cuda/activations/column_maxima.cuh"
+#include "compute_cuda/activations/proposals.cuh"
 
 namespace deeptail::cuda {
 
@@ -23,7 +23,7 @@ struct NormaliseArgs {
   const std::uint32_t* groups;  // [n], or null: the first
   const float *ln_w, *ln_b;     // [d], or null: no norm
   float eps;
-  __half* y16;  // [n, width], in the order of split_rows.cuh
+  __half* y16;  // [n, width], in the order of twofold_rows.cuh
   int width;
   int n_targets;
   const float *target_w, *target_b;  // [n_targets, stride], [n_targets]
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kRowThreads) normalise_rows(const __grid_const
   for (int j = lane; j < a.d; j += 32) {
     const __half rounded = __float2half_rn(x[j]);
     const float left = x[j] - __half2float(rounded);
-    a.y16[split_index(a.width, row, j)] = rounded;
+    a.y16[twofold_index(a.width, row, j)] = rounded;
     length = fmaf(x[j], x[j], length);
     rest = fmaf(left, left, rest);
   }

@@ -7,11 +7,11 @@
 // A warp holds 16 rows of the results as C tiles (fragments.cuh). An epilogue has
 //   begin(row, n)            the warp's first row, and how many rows there are in all
 //   take(c, row, column)     16 tiles of columns [column, column + 128)
-//   end(row, split)          after the last columns
+//   end(row, slice)          after the last columns
 #pragma once
 
-#include "compute_cuda/products.cuh"
-#include "compute_cuda/split_rows.cuh"
+#include "compute_cuda/exact/twofold_rows.cuh"
+#include "compute_cuda/tiles/products.cuh"
 
 namespace deeptail::cuda {
 
@@ -19,7 +19,7 @@ struct ProductArgs {
   const __half *a_high, *a_low, *w_high, *w_low;  // w_low may be null
   std::uint32_t n;
   const std::uint32_t* n_device;
-  int depth, n_tiles, splits;  // n_tiles: column tiles, in `splits` parts
+  int depth, n_tiles, slices;  // n_tiles: column tiles, in `slices` parts
 };
 
 inline constexpr int kProductWarps = 8, kProductThreads = 32 * (kProductWarps + 1);
@@ -38,11 +38,11 @@ struct ProductItems {
   std::uint32_t n, n_items;
   __device__ explicit ProductItems(const ProductArgs& args) {
     n = args.n_device != nullptr ? min(*args.n_device, args.n) : args.n;
-    n_items = (n + kTileRows - 1) / kTileRows * args.splits;
+    n_items = (n + kTileRows - 1) / kTileRows * args.slices;
   }
 };
-__device__ inline int first_tile(const ProductArgs& args, int split) {
-  return static_cast<int>(static_cast<long long>(args.n_tiles) * split / args.splits);
+__device__ inline int first_tile(const ProductArgs& args, int slice) {
+  return static_cast<int>(static_cast<long long>(args.n_tiles) * slice / args.slices);
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -90,9 +90,9 @@ __device__ void fill_ring(const ProductArgs& args, const ProductItems& items, Pr
   const int pieces = args.depth / kTileDepth;
   std::uint32_t i = 0;
   for (std::uint32_t item = blockIdx.x; item < items.n_items; item += gridDim.x) {
-    const std::uint32_t row_tile = item / args.splits;
-    const int split = static_cast<int>(item % args.splits), end = first_tile(args, split + 1);
-    for (int tile = first_tile(args, split); tile < end; ++tile)
+    const std::uint32_t row_tile = item / args.slices;
+    const int slice = static_cast<int>(item % args.slices), end = first_tile(args, slice + 1);
+    for (int tile = first_tile(args, slice); tile < end; ++tile)
       for (int k = 0; k < pieces; ++k, ++i) {
         const std::uint32_t slot = i % kStages;
         if (i >= kStages) barrier_wait(&shared.free[slot], (i / kStages - 1) & 1);
@@ -187,15 +187,15 @@ __device__ void run_products(const ProductArgs& args, Epilogue& epilogue, Produc
   if (warp == kProductWarps) return fill_ring(args, items, shared);
   ProductRing<kLow> ring(args, shared);
   for (std::uint32_t item = blockIdx.x; item < items.n_items; item += gridDim.x) {
-    const std::uint32_t row = item / args.splits * kTileRows + 16 * warp;
-    const int split = static_cast<int>(item % args.splits), end = first_tile(args, split + 1);
+    const std::uint32_t row = item / args.slices * kTileRows + 16 * warp;
+    const int slice = static_cast<int>(item % args.slices), end = first_tile(args, slice + 1);
     epilogue.begin(row, items.n);
-    for (int tile = first_tile(args, split); tile < end; ++tile) {
+    for (int tile = first_tile(args, slice); tile < end; ++tile) {
       float c[16][4];
       ring.multiply(c);
       epilogue.take(c, row, tile * kTileColumns);
     }
-    epilogue.end(row, split);
+    epilogue.end(row, slice);
   }
 }
 
@@ -256,10 +256,10 @@ __device__ void run_products(const ProductArgs& args, Epilogue& epilogue, Produc
   const ProductItems items(args);
   const int warp = threadIdx.x / 32;
   for (std::uint32_t item = blockIdx.x; item < items.n_items; item += gridDim.x) {
-    const std::uint32_t row_tile = item / args.splits, row = row_tile * kTileRows + 16 * warp;
-    const int split = static_cast<int>(item % args.splits), end = first_tile(args, split + 1);
+    const std::uint32_t row_tile = item / args.slices, row = row_tile * kTileRows + 16 * warp;
+    const int slice = static_cast<int>(item % args.slices), end = first_tile(args, slice + 1);
     if (warp < kProductWarps) epilogue.begin(row, items.n);
-    for (int tile = first_tile(args, split); tile < end; ++tile) {
+    for (int tile = first_tile(args, slice); tile < end; ++tile) {
       float c[16][4] = {};
       for (int k = 0; k < args.depth / kTileDepth; ++k) {
         __syncthreads();  // the piece before may still be read
@@ -269,7 +269,7 @@ __device__ void run_products(const ProductArgs& args, Epilogue& epilogue, Produc
       }
       if (warp < kProductWarps) epilogue.take(c, row, tile * kTileColumns);
     }
-    if (warp < kProductWarps) epilogue.end(row, split);
+    if (warp < kProductWarps) epilogue.end(row, slice);
   }
 }
 
@@ -277,7 +277,7 @@ __device__ void run_products(const ProductArgs& args, Epilogue& epilogue, Produc
 
 template <bool kLow, class Epilogue>
 __global__ void __launch_bounds__(kProductThreads, RingSizes<kLow>::kBlocks)
-    split_product(const __grid_constant__ ProductArgs args, Epilogue epilogue) {
+    twofold_product(const __grid_constant__ ProductArgs args, Epilogue epilogue) {
   extern __shared__ __align__(128) unsigned char memory[];
   run_products<kLow>(args, epilogue, *reinterpret_cast<ProductShared<kLow>*>(memory));
 }

@@ -2,8 +2,8 @@
 // inputs there are where only the device knows.
 #pragma once
 
-#include "compute_cuda/embedding.cuh"
-#include "compute_cuda/split_rows.cuh"
+#include "compute_cuda/exact/twofold_rows.cuh"
+#include "compute_cuda/tiles/embedding.cuh"
 
 namespace deeptail::cuda {
 

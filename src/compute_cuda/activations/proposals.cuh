@@ -4,8 +4,8 @@
 // finish; nothing depends on it, since every row is scored by itself.
 #pragma once
 
-#include "compute_cuda/point_steps.cuh"
-#include "compute_cuda/split_rows.cuh"
+#include "compute_cuda/activations/point_steps.cuh"
+#include "compute_cuda/exact/twofold_rows.cuh"
 
 namespace deeptail::cuda {
 
@@ -27,7 +27,7 @@ __device__ inline float warp_max(float v) {
 
 // Rows that wait for their score.
 struct Candidates {
-  SplitRows u;            // [n, d]
+  TwofoldRows u;          // [n, d]
   std::uint32_t* which;   // [n]: the particle
   std::uint32_t* groups;  // [n], or null
   std::uint32_t* count;
@@ -57,12 +57,12 @@ __device__ inline std::uint32_t take_place(const Candidates& c, std::uint32_t pa
 }
 
 // row: [d], of which the lane reads what four_normals' blocks gave it.
-__device__ inline void store_candidate(const SplitRows& to, std::uint32_t place, const float* row, int d,
+__device__ inline void store_candidate(const TwofoldRows& to, std::uint32_t place, const float* row, int d,
                                        int lane) {
   for (int j = 4 * lane; j < d; j += 128)
 #pragma unroll
     for (int i = 0; i < 4; i += 2)
-      if (j + i < d) store_split2(to, place, j + i, row[j + i], j + i + 1 < d ? row[j + i + 1] : 0.0f);
+      if (j + i < d) store_twofold2(to, place, j + i, row[j + i], j + i + 1 < d ? row[j + i + 1] : 0.0f);
 }
 
 template <MoveKernel kKind, bool kGaussian>
@@ -76,22 +76,22 @@ __global__ void __launch_bounds__(kRowThreads) propose_points(const __grid_const
   const std::uint32_t particle = blockIdx.x * kRowWarps + threadIdx.x / 32;
   if (particle >= a.n) return;
   const int lane = threadIdx.x % 32;
-  const NumberKey key{a.seed, move_index(a.level, a.move, particle)};
+  const NumberKey key{a.seed, step_index(a.level, a.move, particle)};
   const Step<kKind, kGaussian> step(a.prior, step_size);
   const float* u = a.u + static_cast<std::size_t>(particle) * a.stride;
   float* proposed = a.proposed + static_cast<std::size_t>(particle) * a.stride;
   RatioSums sums;
   for (int j = 4 * lane; j < a.d; j += 128) {
     float z[4];
-    four_normals(key, kStreamNormals, static_cast<std::uint32_t>(j / 4), z);
+    four_normals(key, Stream::kMoveNormals, static_cast<std::uint32_t>(j / 4), z);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       if (j + i < a.d) proposed[j + i] = step.propose(u[j + i], z[i], key, j + i, sums);
   }
   sums = {warp_sum(sums.change), warp_sum(sums.distance)};
   const double log_ratio = step.log_ratio(sums);
-  const r123::Philox4x32::ctr_type w = keyed_words(key, kStreamAccept, 0);
-  if (!(log_ratio >= 0.0 || unit_double(w[0], w[1]) < exp(log_ratio))) return;
+  const r123::Philox4x32::ctr_type w = keyed_words(key, Stream::kMoveAccept, 0);
+  if (!(log_ratio >= 0.0 || unit_double(even_slot(w)) < exp(log_ratio))) return;
   const std::uint32_t place = take_place(a.out, particle, lane);
   if (lane == 0 && a.groups != nullptr) a.out.groups[place] = a.groups[particle];
   store_candidate(a.out.u, place, proposed, a.d, lane);
@@ -113,9 +113,9 @@ __global__ void __launch_bounds__(kRowThreads) propose_groups(const __grid_const
   const std::uint32_t particle = blockIdx.x * kRowWarps + threadIdx.x / 32;
   if (particle >= a.n) return;
   const int lane = threadIdx.x % 32;
-  const NumberKey key{a.seed, move_index(a.level, a.move, particle)};
-  const r123::Philox4x32::ctr_type w = keyed_words(key, kStreamAccept, 0);
-  const double unit = unit_double(w[2], w[3]);
+  const NumberKey key{a.seed, step_index(a.level, a.move, particle)};
+  const r123::Philox4x32::ctr_type w = keyed_words(key, Stream::kMoveAccept, 0);
+  const double unit = unit_double(odd_slot(w));
   int low = 0, high = a.n_groups - 1;  // the first group whose cumulative share is above
   while (low < high) {
     const int middle = (low + high) / 2;

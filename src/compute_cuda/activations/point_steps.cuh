@@ -81,7 +81,7 @@ struct Step {
       // The scale given u: Gamma((nu + 1) / 2) with rate (nu + (u / scale)^2) / 2 (ProductPrior).
       const auto shape = static_cast<std::uint32_t>((prior.nu + 1.0) / 2.0);
       const double inverse = 1.0 / (prior.scale * prior.scale);
-      const auto w = static_cast<float>(exponentials(key, kStreamMixing, dimension, shape) * 2.0 /
+      const auto w = static_cast<float>(exponentials(key, Stream::kMixing, dimension, shape) * 2.0 /
                                         (prior.nu + inverse * u * u));
       return keep * u + spread * z / sqrtf(w);
     }

@@ -1,11 +1,8 @@
 // Inputs on the device: the same numbers as on the CPU (core/random.h), so the same tokens.
 #pragma once
 
-#include <Random123/philox.h>
-
-#include <cstdint>
-
-#include "compute_cuda/input_tables.cuh"
+#include "compute_cuda/keyed_numbers.cuh"
+#include "compute_cuda/tokens/input_tables.cuh"
 
 namespace deeptail::cuda {
 
@@ -13,7 +10,6 @@ namespace deeptail::cuda {
 // is no list.
 __global__ void sample_rows(SampleTables s, std::uint64_t seed, const std::uint64_t* numbers,
                             std::uint64_t first, std::uint32_t n, std::uint32_t* rows) {
-  constexpr std::uint32_t kInputs = 1;  // Stream::kInputs
   const int pairs = (s.length + 1) / 2;
   const std::uint64_t total = static_cast<std::uint64_t>(n) * pairs;
   for (std::uint64_t i = blockIdx.x * static_cast<std::uint64_t>(blockDim.x) + threadIdx.x; i < total;
@@ -21,17 +17,12 @@ __global__ void sample_rows(SampleTables s, std::uint64_t seed, const std::uint6
     const std::uint32_t sample = static_cast<std::uint32_t>(i / pairs),
                         pair = static_cast<std::uint32_t>(i % pairs);
     const std::uint64_t index = numbers != nullptr ? numbers[sample] : first + sample;
-    const r123::Philox4x32::ctr_type counter = {
-        {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), pair, kInputs}};
-    const r123::Philox4x32::key_type key = {
-        {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}};
-    const r123::Philox4x32::ctr_type w = r123::Philox4x32()(counter, key);
+    const r123::Philox4x32::ctr_type w = keyed_words({seed, index}, Stream::kInputs, pair);
     const int position = static_cast<int>(2 * pair);
     std::uint32_t* out = rows + static_cast<std::uint64_t>(sample) * s.length + position;
-    out[0] = s.first_row[position] + draw_entry(s, position, w[0] | static_cast<std::uint64_t>(w[1]) << 32);
+    out[0] = s.first_row[position] + draw_entry(s, position, even_slot(w));
     if (position + 1 < s.length)
-      out[1] = s.first_row[position + 1] +
-               draw_entry(s, position + 1, w[2] | static_cast<std::uint64_t>(w[3]) << 32);
+      out[1] = s.first_row[position + 1] + draw_entry(s, position + 1, odd_slot(w));
   }
 }
 

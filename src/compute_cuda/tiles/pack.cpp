@@ -1,4 +1,4 @@
-#include "compute_cuda/pack.h"
+#include "compute_cuda/tiles/pack.h"
 
 #include <cuda_fp16.h>
 

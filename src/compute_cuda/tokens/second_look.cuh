@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "compute_cuda/device.cuh"
-#include "compute_cuda/fast_forward.h"
+#include "compute_cuda/fast/fast_forward.h"
 #include "compute_cuda/forward_engine.h"
-#include "compute_cuda/moves.cuh"
+#include "compute_cuda/tokens/moves.cuh"
 
 namespace deeptail::cuda {
 
@@ -19,14 +19,14 @@ struct OpenProposals {
   std::uint32_t* particle;  // [*n]: whose they are
 };
 
-// Packs the proposals whose margin is within kScreen of the level. Written so that a margin that is no number
-// is open.
+// Packs the proposals whose margin is within kSecondLook of the level. Written so that a margin that is no
+// number is open.
 __global__ void __launch_bounds__(kMoveThreads)
     pack_open(MoveArgs a, std::uint32_t n, const std::uint32_t* target, OpenProposals open) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   const int lane = static_cast<int>(threadIdx.x % 32), length = a.tables.sample.length;
-  const bool is_open =
-      i < n && (a.note[i] & 3) != kNoMove && !(fabsf(a.margin[i] - a.groups[a.group[i]].level) >= kScreen);
+  const bool is_open = i < n && (a.note[i] & 3) != kNoMove &&
+                       !(fabsf(a.margin[i] - a.groups[a.group[i]].level) >= kSecondLook);
   unsigned left = __ballot_sync(0xffffffffu, is_open);
   if (left == 0) return;
   std::uint32_t to = 0;
@@ -49,9 +49,9 @@ __global__ void __launch_bounds__(kMoveThreads)
     margin[open.particle[i]] = exact[i];
 }
 
-class Screen {
+class SecondLook {
  public:
-  Screen(const DenseModel& model, const DenseInputs& inputs, std::size_t max_particles)
+  SecondLook(const DenseModel& model, const DenseInputs& inputs, std::size_t max_particles)
       : fast_(model, inputs, std::min<std::size_t>(max_particles, 1 << 17)),
         n_(1),
         rows_(max_particles * inputs.length()),

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compute_cuda/particle_engine.h"
-#include "compute_cuda/propose.cuh"
+#include "compute_cuda/tokens/propose.cuh"
 
 namespace deeptail::cuda {
 
@@ -47,8 +47,7 @@ __global__ void __launch_bounds__(kMoveThreads)
   __syncwarp();
   if (lane != 0) return;
   const std::uint64_t particle = g.first_particle + (i - g.begin);
-  const std::uint64_t index = static_cast<std::uint64_t>(g.level_number) << 50 |
-                              static_cast<std::uint64_t>(g.first_step + step) << 24 | particle;  // step_index
+  const std::uint64_t index = step_index(g.level_number, g.first_step + step, particle);
   a.note[i] = propose(a.tables, g, a.cumulative + static_cast<std::size_t>(g_index) * length, index, next);
 }
 

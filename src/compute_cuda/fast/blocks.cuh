@@ -6,9 +6,9 @@
 // their keys and values are a table (prefix.cuh).
 #pragma once
 
-#include "compute_cuda/embedding.cuh"
-#include "compute_cuda/products.cuh"
-#include "compute_cuda/tile_attention.cuh"
+#include "compute_cuda/fast/tile_attention.cuh"
+#include "compute_cuda/tiles/embedding.cuh"
+#include "compute_cuda/tiles/products.cuh"
 
 namespace deeptail::cuda {
 

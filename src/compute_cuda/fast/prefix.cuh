@@ -4,9 +4,9 @@
 #pragma once
 
 #include "compute_cuda/device.cuh"
-#include "compute_cuda/embedding.cuh"
-#include "compute_cuda/first_layer.cuh"
-#include "compute_cuda/fragments.cuh"
+#include "compute_cuda/fast/first_layer.cuh"
+#include "compute_cuda/tiles/embedding.cuh"
+#include "compute_cuda/tiles/fragments.cuh"
 
 namespace deeptail::cuda {
 

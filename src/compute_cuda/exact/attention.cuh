@@ -2,8 +2,8 @@
 // memory.
 #pragma once
 
-#include "compute_cuda/fragments.cuh"
-#include "compute_cuda/split_rows.cuh"
+#include "compute_cuda/exact/twofold_rows.cuh"
+#include "compute_cuda/tiles/fragments.cuh"
 
 namespace deeptail::cuda {
 
@@ -16,7 +16,7 @@ struct AttentionArgs {
   const std::uint32_t* index;  // [n, length]: the row of each position; null: row i length + position
   float query_scale;           // makes scores of base 2
   bool last_only;              // of the last position only
-  SplitRows z;                 // [n length, d_attn], or [n, d_attn] from row first_z on
+  TwofoldRows z;               // [n length, d_attn], or [n, d_attn] from row first_z on
   std::uint32_t first_z;
 };
 
@@ -116,7 +116,7 @@ class HeadAttention {
     for (int k = 0; k < kHead; ++k) o[k] *= inverse;
 #pragma unroll
     for (int k = 0; k < kHead; k += 8)
-      store_split8(args_.z, input_ * args_.length + row, head_ * kHead + k, o + k);
+      store_twofold8(args_.z, input_ * args_.length + row, head_ * kHead + k, o + k);
   }
 
   // One position: a lane per key, then a lane per dimension.
@@ -164,7 +164,7 @@ class HeadAttention {
 #pragma unroll
     for (int part = 0; part < kParts; ++part)
       if (32 * part + lane_ < kHead)
-        store_split(args_.z, to, head_ * kHead + 32 * part + lane_, o[part] / sum);
+        store_twofold(args_.z, to, head_ * kHead + 32 * part + lane_, o[part] / sum);
   }
 
   const AttentionArgs& args_;

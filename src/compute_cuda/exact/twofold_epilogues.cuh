@@ -1,8 +1,8 @@
-// What becomes of products (split_kernel.cuh).
+// What becomes of products (twofold_kernel.cuh).
 #pragma once
 
-#include "compute_cuda/fragments.cuh"
-#include "compute_cuda/split_rows.cuh"
+#include "compute_cuda/exact/twofold_rows.cuh"
+#include "compute_cuda/tiles/fragments.cuh"
 
 namespace deeptail::cuda {
 
@@ -56,10 +56,10 @@ struct AddFloats : EpilogueBase {
 };
 
 struct StoreGelu : EpilogueBase {
-  SplitRows out;
+  TwofoldRows out;
   __device__ void take(const float (&c)[16][4], std::uint32_t row, int column) const {
     for_each_pair(c, row, n, column, n_valid, bias, [&](std::uint32_t r, int k, float v0, float v1) {
-      store_split2(out, r, k, gelu_fp32(v0), gelu_fp32(v1));
+      store_twofold2(out, r, k, gelu_fp32(v0), gelu_fp32(v1));
     });
   }
 };
@@ -68,8 +68,8 @@ struct StoreGelu : EpilogueBase {
 struct BestOther {
   const float* bias;
   const std::uint32_t* target;  // [n]
-  std::size_t stride;           // rows of the results of one split
-  float *best, *own;            // [splits, stride]
+  std::size_t stride;           // rows of the results of one slice
+  float *best, *own;            // [slices, stride]
   std::uint32_t* id;
 
   std::uint32_t n;
@@ -106,7 +106,7 @@ struct BestOther {
     now_best[half] = wins ? value : now_best[half];
     now_id[half] = wins ? column : now_id[half];
   }
-  __device__ void end(std::uint32_t first_row, int split) const {
+  __device__ void end(std::uint32_t first_row, int slice) const {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -122,7 +122,7 @@ struct BestOther {
       }
       const std::uint32_t row = first_row + 8 * half + lane / 4;
       if (lane % 4 != 0 || row >= n) continue;
-      const std::size_t at = split * stride + row;
+      const std::size_t at = slice * stride + row;
       best[at] = b, own[at] = o, id[at] = static_cast<std::uint32_t>(i);
     }
   }

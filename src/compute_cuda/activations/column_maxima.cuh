@@ -7,15 +7,15 @@
 // side, so the weights come from the L2 cache. Elsewhere all warps load a piece and multiply it by mma.sync.
 #pragma once
 
-#include "compute_cuda/column_weights.cuh"
-#include "compute_cuda/products.cuh"
-#include "compute_cuda/split_rows.cuh"
-#include "compute_cuda/wide_wgmma.cuh"
+#include "compute_cuda/activations/column_weights.cuh"
+#include "compute_cuda/exact/twofold_rows.cuh"
+#include "compute_cuda/tiles/products.cuh"
+#include "compute_cuda/tiles/wide_wgmma.cuh"
 
 namespace deeptail::cuda {
 
 struct MaximaArgs {
-  const __half* y;    // [n, width], in the order of split_rows.cuh
+  const __half* y;    // [n, width], in the order of twofold_rows.cuh
   const __half* w;    // as ColumnWeights
   const float* bias;  // [n_tiles * 256]
   std::uint32_t n;

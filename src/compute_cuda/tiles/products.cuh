@@ -4,8 +4,8 @@
 // two want the weights in different orders (pack.h).
 #pragma once
 
-#include "compute_cuda/fragments.cuh"
-#include "compute_cuda/weight_stream.cuh"
+#include "compute_cuda/tiles/fragments.cuh"
+#include "compute_cuda/tiles/weight_stream.cuh"
 
 namespace deeptail::cuda {
 

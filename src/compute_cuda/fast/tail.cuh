@@ -3,9 +3,9 @@
 // the second needs half the registers, and twice the warps hide what the argmax costs.
 #pragma once
 
-#include "compute_cuda/embedding.cuh"
-#include "compute_cuda/fast_forward.h"
-#include "compute_cuda/products.cuh"
+#include "compute_cuda/fast/fast_forward.h"
+#include "compute_cuda/tiles/embedding.cuh"
+#include "compute_cuda/tiles/products.cuh"
 
 namespace deeptail::cuda {
 

@@ -15,7 +15,7 @@ namespace deeptail::cuda {
 inline constexpr int kTileRows = 128, kTileColumns = 128, kTileDepth = 64;
 
 // [n, width]: n is rounded up to 128, width to 64, with zeros in what was added.
-struct SplitRows {
+struct TwofoldRows {
   __half *high = nullptr, *low = nullptr;
   int width = 0;
 };
@@ -28,21 +28,21 @@ struct RowCount {
 };
 
 // Where element (row, k) is in each of the two arrays.
-__host__ __device__ inline std::size_t split_index(int width, std::uint32_t row, int k) {
+__host__ __device__ inline std::size_t twofold_index(int width, std::uint32_t row, int k) {
   return (static_cast<std::size_t>(row / kTileRows) * (width / 8) + k / 8) * (8 * kTileRows) +
          row % kTileRows * 8 + k % 8;
 }
 
-__device__ inline void store_split(const SplitRows& to, std::uint32_t row, int k, float value) {
-  const std::size_t at = split_index(to.width, row, k);
+__device__ inline void store_twofold(const TwofoldRows& to, std::uint32_t row, int k, float value) {
+  const std::size_t at = twofold_index(to.width, row, k);
   const __half high = __float2half_rn(value);
   to.high[at] = high;
   to.low[at] = __float2half_rn(value - __half2float(high));
 }
 
 // Two neighbours; k is even.
-__device__ inline void store_split2(const SplitRows& to, std::uint32_t row, int k, float v0, float v1) {
-  const std::size_t at = split_index(to.width, row, k);
+__device__ inline void store_twofold2(const TwofoldRows& to, std::uint32_t row, int k, float v0, float v1) {
+  const std::size_t at = twofold_index(to.width, row, k);
   const __half2 high = __floats2half2_rn(v0, v1);
   const float2 rounded = __half22float2(high);
   *reinterpret_cast<__half2*>(to.high + at) = high;
@@ -50,7 +50,7 @@ __device__ inline void store_split2(const SplitRows& to, std::uint32_t row, int 
 }
 
 // Eight neighbours; k is a multiple of 8.
-__device__ inline void store_split8(const SplitRows& to, std::uint32_t row, int k, const float* v) {
+__device__ inline void store_twofold8(const TwofoldRows& to, std::uint32_t row, int k, const float* v) {
   uint4 high, low;
   auto* h = reinterpret_cast<__half2*>(&high);
   auto* l = reinterpret_cast<__half2*>(&low);
@@ -60,7 +60,7 @@ __device__ inline void store_split8(const SplitRows& to, std::uint32_t row, int 
     const float2 rounded = __half22float2(h[i]);
     l[i] = __floats2half2_rn(v[2 * i] - rounded.x, v[2 * i + 1] - rounded.y);
   }
-  const std::size_t at = split_index(to.width, row, k);
+  const std::size_t at = twofold_index(to.width, row, k);
   *reinterpret_cast<uint4*>(to.high + at) = high;
   *reinterpret_cast<uint4*>(to.low + at) = low;
 }

@@ -1,8 +1,8 @@
 // Attention among rows of keys and values in shared memory, 16 rows and one head at a time, by mma.sync.
 #pragma once
 
-#include "compute_cuda/fragments.cuh"
-#include "compute_cuda/prefix.cuh"
+#include "compute_cuda/fast/prefix.cuh"
+#include "compute_cuda/tiles/fragments.cuh"
 
 namespace deeptail::cuda {
 
