@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "deeptail/architecture.h"
 #include "deeptail/compute.h"
 #include "deeptail/core.h"
 #include "deeptail/tensors.h"
@@ -26,6 +27,7 @@ struct ModelConfig {
   std::size_t n_layers = 0, d_model = 0, n_heads = 0, d_head = 0, d_mlp = 0, n_ctx = 0, d_vocab = 0;
   float eps = 1e-5f;           // of every layer norm
   std::string tokenizer_file;  // relative to the model's folder; "" for none
+  Architecture arch = {};
 
   std::size_t d_attn() const { return n_heads * d_head; }
 };
@@ -51,7 +53,8 @@ struct Head {
 // Writes what Head::load reads, in fp32 safetensors. The file appears whole or not at all.
 void save_head(const std::string& path, const Head& head);
 
-struct Weights;  // src/model/weights.h
+struct ModelWeights;   // src/model/weights.h
+struct PackedWeights;  // src/model/cpu/packed_weights.h
 
 class Transformer {
  public:
@@ -61,12 +64,18 @@ class Transformer {
                                   const std::string& where);
 
   const ModelConfig& config() const { return config_; }
-  const Weights& weights() const { return *weights_; }
-  const Head& head() const;  // lives as long as this model or a copy of it
+  const PackedWeights& packed() const { return *packed_; }  // as the CPU takes them
+  ModelWeights raw_weights() const;  // as they are, for another backend: read once more, not kept
+  const Head& head() const;          // lives as long as this model or a copy of it
 
  private:
+  using ReadTensors = std::function<TensorMap()>;
+  Transformer(ModelConfig config, ReadTensors read, std::string where);
+
   ModelConfig config_;
-  std::shared_ptr<const Weights> weights_;
+  ReadTensors read_;
+  std::string where_;
+  std::shared_ptr<const PackedWeights> packed_;
 };
 
 // The folder of a model given by path or by name (dt-1l): $DEEPTAIL_HOME/models, ./models, and beside the

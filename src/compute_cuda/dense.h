@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "deeptail/architecture.h"
+
 namespace deeptail::cuda {
 
 // All matrices row-major [in, out], fp32, raw.
@@ -21,6 +23,7 @@ struct DenseBlock {
 struct DenseModel {
   std::size_t n_layers = 0, d_model = 0, n_heads = 0, d_head = 0, d_mlp = 0, n_ctx = 0, d_vocab = 0;
   float eps = 1e-5f;
+  Architecture arch = {};
   std::vector<float> w_e, w_pos;  // [d_vocab, d_model], [n_ctx, d_model]
   std::vector<DenseBlock> blocks;
   std::vector<float> ln_final_w, ln_final_b;  // [d_model]
@@ -42,6 +45,9 @@ struct DenseInputs {
   std::vector<std::uint32_t> row_token, row_position;  // [rows]
   std::size_t length() const { return tables.size(); }
 };
+
+// Throws Failure where the architecture or the sizes are not what the kernels take (forward_engine.cu).
+void require_forward_sizes(const DenseModel& model, std::size_t length);
 
 // No device, no memory, a failed launch: what CUDA said.
 class Failure : public std::runtime_error {

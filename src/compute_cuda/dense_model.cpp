@@ -8,55 +8,30 @@ namespace deeptail::cuda {
 
 namespace {
 
-std::vector<float> vector_of(const AlignedVector<float>& values) { return {values.begin(), values.end()}; }
-
-std::vector<float> rows_of(const PackedMatrix& w) {
-  std::vector<float> out;
-  out.reserve(w.k() * w.n());
-  for (std::size_t i = 0; i < w.k(); ++i)
-    for (std::size_t j = 0; j < w.n(); ++j) out.push_back(w.at(i, j));
-  return out;
-}
-std::vector<float> bias_of(const PackedMatrix& w) { return {w.bias(), w.bias() + w.n()}; }
-
-// The last block keeps its projections apart, and no bias of the keys: it adds the same to every score of a
-// query.
-void join_projections(const BlockWeights& b, const DenseModel& m, DenseBlock& out) {
-  const std::size_t d = m.d_model, d_attn = m.n_heads * m.d_head, width = 3 * d_attn;
-  out.w_qkv.assign(d * width, 0.0f);
-  out.b_qkv.assign(width, 0.0f);
-  std::copy_n(b.w_q.bias(), d_attn, out.b_qkv.begin());
-  for (std::size_t h = 0; h < m.n_heads; ++h)
-    for (std::size_t j = 0; j < m.d_head; ++j) {
-      const std::size_t column = h * m.d_head + j;
-      out.b_qkv[2 * d_attn + column] = b.w_v[h].bias()[j];
-      for (std::size_t i = 0; i < d; ++i) {
-        out.w_qkv[i * width + column] = b.w_q.at(i, column);
-        out.w_qkv[i * width + d_attn + column] = b.w_k_t[h].at(j, i);
-        out.w_qkv[i * width + 2 * d_attn + column] = b.w_v[h].at(i, j);
-      }
-    }
-}
-
-DenseBlock dense_block(const BlockWeights& b, const DenseModel& m) {
-  DenseBlock out{.ln1_w = vector_of(b.ln1.weight),
-                 .ln1_b = vector_of(b.ln1.bias),
-                 .ln2_w = vector_of(b.ln2.weight),
-                 .ln2_b = vector_of(b.ln2.bias),
-                 .w_qkv = {},
-                 .b_qkv = {},
-                 .w_o = rows_of(b.w_o),
-                 .b_o = bias_of(b.w_o),
-                 .w_in = rows_of(b.w_in),
-                 .b_in = bias_of(b.w_in),
-                 .w_out = rows_of(b.w_out),
-                 .b_out = bias_of(b.w_out)};
-  if (b.w_v.empty()) {
-    out.w_qkv = rows_of(b.w_qkv);
-    out.b_qkv = bias_of(b.w_qkv);
-  } else {
-    join_projections(b, m, out);
+// [d_model, 3 d_attn] and [3 d_attn]: queries, keys, values side by side.
+void join_projections(const BlockWeights& b, DenseBlock& out) {
+  const std::size_t width = b.w_q.out + b.w_k.out + b.w_v.out;
+  out.w_qkv.resize(b.w_q.in * width);
+  std::size_t first = 0;
+  for (const Matrix* m : {&b.w_q, &b.w_k, &b.w_v}) {
+    for (std::size_t i = 0; i < m->in; ++i)
+      std::copy_n(m->w.data() + i * m->out, m->out, out.w_qkv.data() + i * width + first);
+    out.b_qkv.insert(out.b_qkv.end(), m->b.begin(), m->b.end());
+    first += m->out;
   }
+}
+
+DenseBlock dense_block(BlockWeights b, bool last) {
+  // The last block answers for one query, to whose scores the keys' bias adds the same: left out, as on the
+  // CPU.
+  if (last) std::fill(b.w_k.b.begin(), b.w_k.b.end(), 0.0f);
+  DenseBlock out;
+  join_projections(b, out);
+  out.ln1_w = std::move(b.ln1.w), out.ln1_b = std::move(b.ln1.b);
+  out.ln2_w = std::move(b.ln2.w), out.ln2_b = std::move(b.ln2.b);
+  out.w_o = std::move(b.w_o.w), out.b_o = std::move(b.w_o.b);
+  out.w_in = std::move(b.w_in.w), out.b_in = std::move(b.w_in.b);
+  out.w_out = std::move(b.w_out.w), out.b_out = std::move(b.w_out.b);
   return out;
 }
 
@@ -64,7 +39,7 @@ DenseBlock dense_block(const BlockWeights& b, const DenseModel& m) {
 
 DenseModel dense_model(const Transformer& model) {
   const ModelConfig& c = model.config();
-  const Weights& w = model.weights();
+  ModelWeights w = model.raw_weights();
   DenseModel out{.n_layers = c.n_layers,
                  .d_model = c.d_model,
                  .n_heads = c.n_heads,
@@ -73,14 +48,19 @@ DenseModel dense_model(const Transformer& model) {
                  .n_ctx = c.n_ctx,
                  .d_vocab = c.d_vocab,
                  .eps = c.eps,
-                 .w_e = vector_of(w.w_e),
-                 .w_pos = vector_of(w.w_pos),
+                 .arch = c.arch,
+                 .w_e = std::move(w.w_e),
+                 .w_pos = std::move(w.w_pos),
                  .blocks = {},
-                 .ln_final_w = vector_of(w.head.ln_final->weight),
-                 .ln_final_b = vector_of(w.head.ln_final->bias),
-                 .w_u = rows_of(w.head.w_u),
-                 .b_u = bias_of(w.head.w_u)};
-  for (const BlockWeights& b : w.blocks) out.blocks.push_back(dense_block(b, out));
+                 .ln_final_w = std::move(w.ln_final.w),
+                 .ln_final_b = std::move(w.ln_final.b),
+                 .w_u = std::move(w.w_u.w),
+                 .b_u = std::move(w.w_u.b)};
+  out.b_u.resize(c.d_vocab, 0.0f);
+  for (BlockWeights& b : w.blocks) {
+    const bool last = &b == &w.blocks.back();
+    out.blocks.push_back(dense_block(std::move(b), last));
+  }
   return out;
 }
 

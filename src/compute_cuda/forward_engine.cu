@@ -67,6 +67,8 @@ void launch_attention(const AttentionArgs& args, cudaStream_t stream) {
 }  // namespace
 
 void require_forward_sizes(const DenseModel& m, std::size_t length) {
+  if (m.arch != Architecture{})
+    throw Failure("the device takes pre-LN GELU transformers with learned positions only");
   if (m.d_head != 16 && m.d_head != 32 && m.d_head != 64 && m.d_head != 128)
     throw Failure("heads of " + std::to_string(m.d_head) + ": the device takes heads of 16, 32, 64 or 128");
   if (m.d_model % 8 != 0 || m.d_mlp % 8 != 0)

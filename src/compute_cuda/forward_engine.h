@@ -8,9 +8,6 @@
 
 namespace deeptail::cuda {
 
-// Throws Failure where the sizes are beyond what the kernels take.
-void require_forward_sizes(const DenseModel& model, std::size_t length);
-
 class ForwardEngine {
  public:
   // counts_on_device: margins() will be given such; takes more memory.

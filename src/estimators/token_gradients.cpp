@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/weights.h"
+#include "model/cpu/packed_weights.h"
 
 namespace deeptail {
 
@@ -18,7 +18,7 @@ TokenGradients::TokenGradients(const Transformer& model, const Distribution& dis
     if (table.size() < 2) continue;
     std::vector<float> columns(d * table.size());  // [d_model, size]
     for (std::size_t i = 0; i < table.size(); ++i) {
-      const float* row = model.weights().w_e.data() + static_cast<std::size_t>(table.ids()[i]) * d;
+      const float* row = model.packed().w_e.data() + static_cast<std::size_t>(table.ids()[i]) * d;
       for (std::size_t k = 0; k < d; ++k) columns[k * table.size() + i] = row[k];
       prior_[t].push_back(table.probability(i));
       log_prior_[t].push_back(static_cast<float>(std::log(prior_[t].back())));

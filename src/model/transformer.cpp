@@ -3,7 +3,8 @@
 #include <filesystem>
 
 #include "core/data_places.h"
-#include "model/weights.h"
+#include "model/cpu/packed_weights.h"
+#include "model/families/family.h"
 
 namespace deeptail {
 
@@ -21,17 +22,29 @@ ModelConfig read_config(const std::string& folder) {
 
 Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap& tensors,
                                       const std::string& where) {
-  Transformer model;
-  model.config_ = config;
-  model.weights_ = std::make_shared<const Weights>(make_weights(config, tensors, where));
-  return model;
+  return Transformer(
+      config, [tensors] { return tensors; }, where);
 }
-
-const Head& Transformer::head() const { return weights_->head; }
 
 Transformer Transformer::load(const std::string& folder) {
-  return from_tensors(read_config(folder), read_tensors(folder), folder);
+  return Transformer(
+      read_config(folder), [folder] { return read_tensors(folder); }, folder);
 }
+
+Transformer::Transformer(ModelConfig config, ReadTensors read, std::string where)
+    : config_(std::move(config)), read_(std::move(read)), where_(std::move(where)) {
+  if (config_.arch != Architecture{})
+    throw InputError("{}: the engine runs pre-LN GELU transformers with learned positions only", where_);
+  packed_ = std::make_shared<const PackedWeights>(pack_weights(config_, raw_weights()));
+}
+
+ModelWeights Transformer::raw_weights() const {
+  const TensorMap tensors = read_();
+  TensorTaker taker(tensors, where_);
+  return transformer_lens_weights(config_, taker);
+}
+
+const Head& Transformer::head() const { return packed_->head; }
 
 namespace {
 

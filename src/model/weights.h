@@ -1,27 +1,36 @@
-// The weights of a transformer, as read and laid out for the products. Raw: nothing is folded into anything.
+// The weights of a model as they are: dense, fp32, nothing dropped, nothing folded into anything. Every
+// family's files become this, and every backend lays out its own form from it.
 #pragma once
+
+#include <vector>
 
 #include "deeptail/model.h"
 
 namespace deeptail {
 
+// [in, out], row-major.
+struct Matrix {
+  std::size_t in = 0, out = 0;
+  std::vector<float> w = {};
+  std::vector<float> b = {};  // [out], or empty: none
+};
+
+struct NormWeights {
+  std::vector<float> w = {}, b = {};  // [d_model]
+};
+
 struct BlockWeights {
-  LayerNorm ln1, ln2;
-  PackedMatrix w_qkv;                    // [d_model, 3 d_attn]: queries, keys, values, heads side by side
-  PackedMatrix w_o;                      // [d_attn, d_model]
-  PackedMatrix w_in, w_out;              // [d_model, d_mlp], [d_mlp, d_model]
-  PackedMatrix w_q;                      // [d_model, d_attn]; last block only
-  std::vector<PackedMatrix> w_k_t, w_v;  // per head [d_head, d_model] and [d_model, d_head]; last block only
+  NormWeights ln1 = {}, ln2 = {};
+  Matrix w_q = {}, w_k = {}, w_v = {};  // [d_model, d_attn], heads side by side
+  Matrix w_o = {};                      // [d_attn, d_model]
+  Matrix w_in = {}, w_out = {};         // [d_model, d_mlp], [d_mlp, d_model]
 };
 
-struct Weights {
-  AlignedVector<float> w_e;    // [d_vocab, d_model]
-  AlignedVector<float> w_pos;  // [n_ctx, d_model]
-  std::vector<BlockWeights> blocks;
-  Head head;
+struct ModelWeights {
+  std::vector<float> w_e = {}, w_pos = {};  // [d_vocab, d_model], [n_ctx, d_model]
+  std::vector<BlockWeights> blocks = {};
+  NormWeights ln_final = {};
+  Matrix w_u = {};  // [d_model, d_vocab]
 };
-
-// Throws InputError for a missing, extra or misshapen tensor, and for values that are not finite.
-Weights make_weights(const ModelConfig& config, const TensorMap& tensors, const std::string& where);
 
 }  // namespace deeptail

@@ -250,8 +250,8 @@ struct FastForward::Impl {
 };
 
 bool FastForward::fits(const DenseModel& m, std::size_t length) {
-  return m.d_model == kWidth && m.n_heads == kHeads && m.d_head == kWidth / kHeads && m.d_mlp % 64 == 0 &&
-         length <= 64;
+  return m.arch == Architecture{} && m.d_model == kWidth && m.n_heads == kHeads &&
+         m.d_head == kWidth / kHeads && m.d_mlp % 64 == 0 && length <= 64;
 }
 
 FastForward::FastForward(const DenseModel& model, const DenseInputs& inputs, std::size_t max_inputs)

@@ -28,7 +28,7 @@ struct NearTies {
 
 class FastForward {
  public:
-  // Whether the kernels are made for these sizes.
+  // Whether the kernels are made for this model: its whole architecture and its sizes.
   static bool fits(const DenseModel& model, std::size_t length);
 
   FastForward(const DenseModel& model, const DenseInputs& inputs, std::size_t max_inputs);

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "estimators/token_gradients.h"
-#include "model/weights.h"
+#include "model/cpu/packed_weights.h"
 #include "sizes.h"
 #include "unit/estimators/counting_model.h"
 #include "unit/estimators/enumerated.h"
@@ -32,7 +32,7 @@ TEST(TokenGradients, EqualTheOneHotProduct) {
       double product = 0.0;
       for (std::size_t k = 0; k < d; ++k)
         product += static_cast<double>(exact.gradients[i * d + k]) *
-                   static_cast<double>(toy.model().weights().w_e[t * d + k]);
+                   static_cast<double>(toy.model().packed().w_e[t * d + k]);
       const auto id = static_cast<TokenId>(t);
       if (t >= table.size()) continue;
       EXPECT_NEAR(found[place_of(table, id)], product, 1e-5 + 1e-5 * std::abs(product));

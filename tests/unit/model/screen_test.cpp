@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "model/screen.h"
+#include "model/head/screen.h"
 #include "sizes.h"
 #include "unit/model/fixture.h"
 

@@ -1,4 +1,4 @@
-#include "model/attention.h"
+#include "model/cpu/attention.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // The forward pass of a batch, and the first layer's table.
 #include <algorithm>
 
-#include "model/pass.h"
+#include "model/cpu/pass.h"
 
 namespace deeptail {
 
@@ -50,7 +50,7 @@ FirstLayerTable::FirstLayerTable(const Transformer& model, std::span<const std::
   statistics_.resize(pairs.size() * 2);
 
   const std::size_t d = model.config().d_model, block_rows = 96;
-  const BlockWeights& block = model.weights().blocks.front();
+  const PackedBlock& block = model.packed().blocks.front();
   pool.for_each_block((pairs.size() + block_rows - 1) / block_rows, [&](std::size_t b, std::size_t) {
     const std::size_t first = b * block_rows, n = std::min(block_rows, pairs.size() - first);
     AlignedVector<float> x(n * d), normed(n * d);

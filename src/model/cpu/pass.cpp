@@ -1,4 +1,4 @@
-#include "model/pass.h"
+#include "model/cpu/pass.h"
 
 #include <algorithm>
 
@@ -13,8 +13,8 @@ std::size_t group_size(const ModelConfig& config) { return config.n_layers == 1 
 
 void embed_token(const Transformer& model, TokenId token, std::size_t position, float* out) {
   const std::size_t d = model.config().d_model;
-  const float* e = model.weights().w_e.data() + static_cast<std::size_t>(token) * d;
-  const float* p = model.weights().w_pos.data() + position * d;
+  const float* e = model.packed().w_e.data() + static_cast<std::size_t>(token) * d;
+  const float* p = model.packed().w_pos.data() + position * d;
   for (std::size_t i = 0; i < d; ++i) out[i] = e[i] + p[i];
 }
 
@@ -38,7 +38,7 @@ void Pass::embed(const Segment& s) {
 
 void Pass::full_blocks(std::span<Segment> segments, const FirstLayerTable* table) {
   const std::size_t d = model_.config().d_model;
-  const auto& blocks = model_.weights().blocks;
+  const auto& blocks = model_.packed().blocks;
   for (Segment& s : segments) embed(s);
   const Rows x{x_.data(), d};
   for (std::size_t layer = 0; layer < layout_.n_full_layers(); ++layer)
@@ -58,7 +58,7 @@ const float* Pass::single_layer_row(const Segment& s, std::size_t position, cons
     if (const float* known = table->row(position, s.tokens[position]); known != nullptr) return known;
   float* x = layout_.last_residual(s.fresh);  // scratch until the caller fills it
   embed_token(model_, s.tokens[position], position, x);
-  layernorm(1, {x, d}, model_.weights().blocks.back().ln1, {fresh, d});
+  layernorm(1, {x, d}, model_.packed().blocks.back().ln1, {fresh, d});
   return fresh;
 }
 
@@ -86,7 +86,7 @@ void Pass::run(std::span<Segment> segments, const FirstLayerTable* table, Rows o
     if (!block_) embed_token(model_, s.tokens[n - 1], n - 1, layout_.last_residual(s.fresh));
     std::copy_n(layout_.last_residual(s.fresh), d, out.row(i));
   }
-  last_.forward(model_.weights().blocks.back(), segments.size(), n, last_rows_.data(), out);
+  last_.forward(model_.packed().blocks.back(), segments.size(), n, last_rows_.data(), out);
 }
 
 }  // namespace deeptail

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "model/pass.h"
+#include "model/cpu/pass.h"
 
 namespace deeptail {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/screen.h"
+#include "model/head/screen.h"
 
 namespace deeptail {
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "model/block.h"
-#include "model/last_block.h"
+#include "model/cpu/block.h"
+#include "model/cpu/last_block.h"
 
 namespace deeptail {
 

@@ -1,4 +1,4 @@
-#include "model/unembed.h"
+#include "model/head/unembed.h"
 
 #include <algorithm>
 #include <array>

@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include "model/attention.h"
-#include "model/slot.h"
-#include "model/weights.h"
+#include "model/cpu/attention.h"
+#include "model/cpu/packed_weights.h"
+#include "model/cpu/slot.h"
 
 namespace deeptail {
 
@@ -39,10 +39,9 @@ class MlpScratch {
 };
 
 // x: [m, d_model] <- x + W_out gelu(W_in ln2(x)). With a tape, row i of x is row i of the tape.
-void mlp_forward(const BlockWeights& w, std::size_t m, Rows x, MlpScratch& scratch,
-                 BlockTape* tape = nullptr);
+void mlp_forward(const PackedBlock& w, std::size_t m, Rows x, MlpScratch& scratch, BlockTape* tape = nullptr);
 // dx: [m, d_model], gradient w.r.t. the mlp's output, becomes the one w.r.t. its input.
-void mlp_backward(const BlockWeights& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape,
+void mlp_backward(const PackedBlock& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape,
                   Rows dx, MlpScratch& scratch);
 
 class FullBlock {
@@ -50,18 +49,18 @@ class FullBlock {
   FullBlock(const ModelConfig& config, std::size_t max_rows, std::size_t max_length);
 
   // x: [rows, d_model] in place. `layer` and `layout` say where keys come from and go to.
-  void forward(const BlockWeights& w, std::size_t layer, const SlotLayout& layout,
+  void forward(const PackedBlock& w, std::size_t layer, const SlotLayout& layout,
                std::span<const Segment> segments, Rows x, const FirstLayerTable* table,
                BlockTape* tape = nullptr);
   // dx in place; segments are whole sequences (start 0).
-  void backward(const BlockWeights& w, const BlockTransposed& t, std::span<const Segment> segments,
+  void backward(const PackedBlock& w, const BlockTransposed& t, std::span<const Segment> segments,
                 const BlockTape& tape, Rows dx);
 
   std::size_t padded() const { return attention_.padded(); }
 
  private:
-  void project(const BlockWeights& w, std::size_t m, Rows x, float* stats);
-  void first_layer_rows(const BlockWeights& w, const SlotLayout& layout, std::span<const Segment> segments,
+  void project(const PackedBlock& w, std::size_t m, Rows x, float* stats);
+  void first_layer_rows(const PackedBlock& w, const SlotLayout& layout, std::span<const Segment> segments,
                         Rows x, const FirstLayerTable* table, float* stats);
   void keep_keys(std::size_t layer, const SlotLayout& layout, const Segment& segment);
 

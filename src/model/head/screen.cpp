@@ -1,4 +1,4 @@
-#include "model/screen.h"
+#include "model/head/screen.h"
 
 #include <algorithm>
 #include <cmath>

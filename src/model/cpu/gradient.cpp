@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "model/pass.h"
+#include "model/cpu/pass.h"
 
 namespace deeptail {
 
@@ -13,8 +13,8 @@ struct GradientEngine::Impl {
 };
 
 GradientEngine::GradientEngine(const Transformer& model) : impl_(new Impl{model, {}, {}}) {
-  const auto& blocks = model.weights().blocks;
-  for (const BlockWeights& w : blocks) {
+  const auto& blocks = model.packed().blocks;
+  for (const PackedBlock& w : blocks) {
     const BlockTransposed t{w.w_qkv.n() > 0 ? w.w_qkv.transposed() : PackedMatrix(), w.w_o.transposed(),
                             w.w_in.transposed(), w.w_out.transposed()};
     if (&w == &blocks.back())
@@ -120,7 +120,7 @@ GradientPass::Impl::Impl(const GradientEngine::Impl& e, const Target& t, Shape w
 // wanted are x and its statistics needed too.
 void GradientPass::Impl::rows_of_single_layer(TokenBatch batch) {
   const std::size_t d = model.config().d_model, n = shape.length;
-  const LayerNorm& ln1 = model.weights().blocks.back().ln1;
+  const LayerNorm& ln1 = model.packed().blocks.back().ln1;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const TokenId* tokens = batch.row(i);
     for (std::size_t j = 0; j < n; ++j) {
@@ -142,7 +142,7 @@ void GradientPass::Impl::rows_of_single_layer(TokenBatch batch) {
 }
 
 void GradientPass::Impl::rows_of_full_blocks(TokenBatch batch) {
-  const Weights& w = model.weights();
+  const PackedWeights& w = model.packed();
   const std::size_t d = model.config().d_model, n = shape.length, m = batch.size();
   for (std::size_t i = 0; i < m; ++i) {
     segments[i] = {.tokens = batch.row(i), .length = n, .first_row = i * n};
@@ -196,13 +196,13 @@ void GradientPass::Impl::single_layer_backward(std::size_t m, float* gradients) 
     for (const PositionRun& run : runs) {
       const std::size_t r = i * n + run.first;
       layernorm_backward(run.count, {x.data() + r * d, d}, stats.data() + 2 * r,
-                         model.weights().blocks.back().ln1, {dy.data() + r * d, d}, {out + run.at * d, d});
+                         model.packed().blocks.back().ln1, {dy.data() + r * d, d}, {out + run.at * d, d});
     }
   }
 }
 
 void GradientPass::Impl::full_blocks_backward(std::size_t m, float* gradients) {
-  const Weights& w = model.weights();
+  const PackedWeights& w = model.packed();
   const std::size_t d = model.config().d_model, n = shape.length, wanted = shape.positions.size();
   std::fill_n(dx.data(), m * n * d, 0.0f);
   for (std::size_t i = 0; i < m; ++i) std::copy_n(dresid.data() + i * d, d, dx.data() + (i * n + n - 1) * d);
@@ -217,7 +217,7 @@ void GradientPass::Impl::full_blocks_backward(std::size_t m, float* gradients) {
 
 void GradientPass::Impl::run(TokenBatch batch, Objective objective, float* values, Rows resid,
                              float* gradients) {
-  const BlockWeights& w = model.weights().blocks.back();
+  const PackedBlock& w = model.packed().blocks.back();
   const std::size_t d = model.config().d_model, n = shape.length, m = batch.size();
   if (block)
     rows_of_full_blocks(batch);

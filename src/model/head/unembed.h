@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "model/weights.h"
+#include "deeptail/model.h"
 
 namespace deeptail {
 

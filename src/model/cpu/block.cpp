@@ -1,4 +1,4 @@
-#include "model/block.h"
+#include "model/cpu/block.h"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ BlockTape::BlockTape(const ModelConfig& c, std::size_t rows, std::size_t n_segme
       probabilities(n_segments * c.n_heads * padded * padded),
       hidden(rows * c.d_mlp) {}
 
-void mlp_forward(const BlockWeights& w, std::size_t m, Rows x, MlpScratch& s, BlockTape* tape) {
+void mlp_forward(const PackedBlock& w, std::size_t m, Rows x, MlpScratch& s, BlockTape* tape) {
   for (std::size_t i = 0; i < m; i += kMlpRows) {
     const std::size_t rows = std::min(kMlpRows, m - i);
     float* stats = tape != nullptr ? tape->stats2.data() + 2 * i : nullptr;
@@ -26,7 +26,7 @@ void mlp_forward(const BlockWeights& w, std::size_t m, Rows x, MlpScratch& s, Bl
   }
 }
 
-void mlp_backward(const BlockWeights& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape,
+void mlp_backward(const PackedBlock& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape,
                   Rows dx, MlpScratch& s) {
   for (std::size_t i = 0; i < m; i += kMlpRows) {
     const std::size_t rows = std::min(kMlpRows, m - i);
@@ -51,14 +51,14 @@ FullBlock::FullBlock(const ModelConfig& c, std::size_t max_rows, std::size_t max
   todo_stats_.resize(2 * max_rows);
 }
 
-void FullBlock::project(const BlockWeights& w, std::size_t m, Rows x, float* stats) {
+void FullBlock::project(const PackedBlock& w, std::size_t m, Rows x, float* stats) {
   layernorm(m, x, w.ln1, {normed_.data(), d_model_}, stats);
   gemm(m, {normed_.data(), d_model_}, w.w_qkv, {qkv_.data(), 3 * d_attn_});
 }
 
 // Rows of the first layer depend on (token, position) alone: they come from the table, or from the unchanged
 // sequence's slot (not with a tape: a slot keeps no statistics), and only the others are computed.
-void FullBlock::first_layer_rows(const BlockWeights& w, const SlotLayout& layout,
+void FullBlock::first_layer_rows(const PackedBlock& w, const SlotLayout& layout,
                                  std::span<const Segment> segments, Rows x, const FirstLayerTable* table,
                                  float* stats) {
   const std::size_t width = 3 * d_attn_;
@@ -94,7 +94,7 @@ void FullBlock::keep_keys(std::size_t layer, const SlotLayout& layout, const Seg
                 layout.row(s.fresh, layer, s.start + i));
 }
 
-void FullBlock::forward(const BlockWeights& w, std::size_t layer, const SlotLayout& layout,
+void FullBlock::forward(const PackedBlock& w, std::size_t layer, const SlotLayout& layout,
                         std::span<const Segment> segments, Rows x, const FirstLayerTable* table,
                         BlockTape* tape) {
   const std::size_t m = segments.back().first_row + segments.back().n_rows();
@@ -124,7 +124,7 @@ void FullBlock::forward(const BlockWeights& w, std::size_t layer, const SlotLayo
   mlp_forward(w, m, x, mlp_, tape);
 }
 
-void FullBlock::backward(const BlockWeights& w, const BlockTransposed& t, std::span<const Segment> segments,
+void FullBlock::backward(const PackedBlock& w, const BlockTransposed& t, std::span<const Segment> segments,
                          const BlockTape& tape, Rows dx) {
   const std::size_t m = segments.back().first_row + segments.back().n_rows();
   mlp_backward(w, t, m, tape, dx, mlp_);

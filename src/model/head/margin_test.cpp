@@ -9,8 +9,8 @@
 #include <numeric>
 #include <optional>
 
-#include "model/screen.h"
-#include "model/unembed.h"
+#include "model/head/screen.h"
+#include "model/head/unembed.h"
 
 namespace deeptail {
 

@@ -7,7 +7,7 @@
 // keys and values of every position.
 #pragma once
 
-#include "model/block.h"
+#include "model/cpu/block.h"
 
 namespace deeptail {
 
@@ -29,11 +29,11 @@ class LastBlock {
 
   // y: [m][n] pointers to rows [d_model], the last of each n being the query's; x: [m, d_model], the block's
   // input at the last position, becomes its output.
-  void forward(const BlockWeights& w, std::size_t m, std::size_t n, const float* const* y, Rows x,
+  void forward(const PackedBlock& w, std::size_t m, std::size_t n, const float* const* y, Rows x,
                LastTape* tape = nullptr);
   // dx: [m, d_model], gradient w.r.t. the output, becomes the one w.r.t. the input at the last position by
   // way of the residual stream; dy: [m * n, d_model] receives the gradient w.r.t. every row of y.
-  void backward(const BlockWeights& w, const LastTransposed& t, std::size_t m, std::size_t n,
+  void backward(const PackedBlock& w, const LastTransposed& t, std::size_t m, std::size_t n,
                 const float* const* y, const LastTape& tape, Rows dx, Rows dy);
 
  private:

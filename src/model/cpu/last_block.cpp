@@ -1,4 +1,4 @@
-#include "model/last_block.h"
+#include "model/cpu/last_block.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ Rows LastBlock::head(AlignedVector<float>& rows, std::size_t h) const {
   return {rows.data() + h * d_model_, n_heads_ * d_model_};
 }
 
-void LastBlock::forward(const BlockWeights& w, std::size_t m, std::size_t n, const float* const* y, Rows x,
+void LastBlock::forward(const PackedBlock& w, std::size_t m, std::size_t n, const float* const* y, Rows x,
                         LastTape* tape) {
   for (std::size_t i = 0; i < m; ++i) std::copy_n(y[i * n + n - 1], d_model_, query_.data() + i * d_model_);
   gemm(m, {query_.data(), d_model_}, w.w_q, {q_.data(), d_attn_});
@@ -74,7 +74,7 @@ void LastBlock::rows_backward(std::size_t i, std::size_t n, const float* const* 
   }
 }
 
-void LastBlock::backward(const BlockWeights& w, const LastTransposed& t, std::size_t m, std::size_t n,
+void LastBlock::backward(const PackedBlock& w, const LastTransposed& t, std::size_t m, std::size_t n,
                          const float* const* y, const LastTape& tape, Rows dx, Rows dy) {
   mlp_backward(w, t.block, m, tape.mlp, dx, mlp_);
   gemm(m, dx, t.block.w_o, {z_.data(), d_attn_});  // dz

@@ -1,0 +1,28 @@
+#include "model/families/tensor_taker.h"
+
+#include <algorithm>
+
+#include "core/json.h"
+
+namespace deeptail {
+
+std::vector<float> TensorTaker::take(const std::string& name, std::initializer_list<std::size_t> sizes) {
+  const auto it = tensors_.find(name);
+  if (it == tensors_.end()) throw InputError("{}: tensor {} is missing", where_, name);
+  const std::vector<std::int64_t> expected(sizes.begin(), sizes.end());
+  if (it->second.shape != expected)
+    throw InputError("{}: tensor {}: expected shape {} from config.json, found {}", where_, name,
+                     shape_text(expected), shape_text(it->second.shape));
+  used_.insert(name);
+  return to_float(it->second);
+}
+
+void TensorTaker::refuse_others(std::initializer_list<std::string_view> buffers) const {
+  for (const auto& [name, tensor] : tensors_) {
+    if (used_.contains(name)) continue;
+    if (std::ranges::none_of(buffers, [&name = name](std::string_view end) { return name.ends_with(end); }))
+      throw InputError("{}: tensor {} is not part of this architecture", where_, printable(name));
+  }
+}
+
+}  // namespace deeptail

@@ -1,0 +1,31 @@
+// Hands out the tensors of a model's files by name, checks their shapes, and remembers which were used.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "deeptail/tensors.h"
+
+namespace deeptail {
+
+class TensorTaker {
+ public:
+  // Both must outlive it. where: for messages.
+  TensorTaker(const TensorMap& tensors, const std::string& where) : tensors_(tensors), where_(where) {}
+
+  bool has(const std::string& name) const { return tensors_.contains(name); }
+  // Throws InputError when it is missing, has another shape than config.json wants, or holds what is no
+  // number.
+  std::vector<float> take(const std::string& name, std::initializer_list<std::size_t> sizes);
+  // Throws InputError for a tensor that was not taken, unless its name ends in one of these: buffers, not
+  // weights.
+  void refuse_others(std::initializer_list<std::string_view> buffers) const;
+
+ private:
+  const TensorMap& tensors_;
+  const std::string& where_;
+  std::set<std::string> used_;
+};
+
+}  // namespace deeptail
