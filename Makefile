@@ -1,12 +1,21 @@
 # Thin front of the CMake presets. Every target installs what it needs first (scripts/install-deps).
-.PHONY: build demo quick test test-release test-sanitizers test-statistical test-cuda bench format deps clean
+.PHONY: build install package demo quick test test-release test-sanitizers test-statistical test-cuda bench format deps clean
 
 # Where nvcc comes from: auto (the path), pip (PyPI's, into build/cuda), off.
 CUDA ?= auto
 
 build: deps
 	cuda=$$(scripts/cuda-toolkit $(CUDA)) && cmake --preset release $$cuda >/dev/null
-	cmake --build --preset release --target deeptail
+	cmake --build --preset release --target deeptail deeptail_cxx
+
+# make install PREFIX=/opt/deeptail, with DESTDIR for packagers; make package: a .deb in build/.
+PREFIX ?= /usr/local
+install: build
+	cmake --install build --prefix $(PREFIX)
+
+package: build
+	@scripts/install-deps package
+	cd build && cpack -G DEB
 
 demo: build
 	scripts/demo

@@ -13,7 +13,7 @@
 #include "deeptail/inputs.h"
 #include "deeptail/model.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // The first-layer rows of a distribution's tokens; null when they would take too much memory.
 std::unique_ptr<const FirstLayerTable> first_layer_table(const Transformer& model, const Distribution& dist,

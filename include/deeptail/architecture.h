@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 struct Architecture {
   enum class Norm { kLayer, kRms };

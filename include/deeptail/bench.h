@@ -13,7 +13,7 @@
 
 #include "deeptail/estimators.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // Counted by fp16 alone; the inputs are those of "deeptail".
 inline constexpr const char* kFp16Source = "deeptail-fp16";

@@ -9,7 +9,7 @@
 #include "deeptail/kernels.h"
 #include "deeptail/splitting.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 enum class EventShape {
   kLinear,     // direction . u >= threshold; along one coordinate for a t prior

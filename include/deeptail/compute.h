@@ -13,7 +13,7 @@
 
 #include "deeptail/core.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // Columns are kept in panels of this many; also the number of fixed lanes of a reduction.
 inline constexpr std::size_t kPanel = 16;

@@ -14,11 +14,15 @@
 #include <string_view>
 #include <vector>
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 inline constexpr std::string_view kVersion = "0.1.0";
 
 using TokenId = std::int32_t;
+
+// Models, distributions and counts are looked for by name in $DEEPTAIL_HOME, in the current folder, beside the program, and
+// in this folder: in its models/, distributions/, truth/ and suites/.
+void add_data_folder(std::string folder);
 
 // The user's mistake (file, flag, data), told in one sentence: what, where, expected, found, what to do.
 // The command line prints it and exits with code 2. Bugs are other exceptions and exit with code 1.
@@ -86,5 +90,10 @@ struct AlignedAllocator {
 };
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
+
+#ifdef DEEPTAIL_INSTALLED  // PREFIX/include/deeptail/core.h: what was installed with it lies in PREFIX/share/deeptail
+inline const bool installed_data_added =
+    (add_data_folder(std::string(__FILE__) + "/../../../share/deeptail"), true);
+#endif
 
 }  // namespace deeptail

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 enum class Device { kCpu, kCuda };
 std::string_view name_of(Device device);

@@ -16,7 +16,7 @@
 #include "deeptail/model.h"
 #include "deeptail/splitting.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // --- the result of any method ---
 

@@ -9,7 +9,7 @@
 #include "deeptail/estimators.h"
 #include "deeptail/kernels.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 enum class GaPrior {
   kStudentT,         // unit scale: the paper's

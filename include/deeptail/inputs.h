@@ -15,7 +15,7 @@
 #include "deeptail/core.h"
 #include "deeptail/model.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // The tokens that one kind of position can hold. Immutable.
 class TokenTable {

@@ -3,7 +3,7 @@
 
 #include "deeptail/estimators.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 struct ItgisConfig {
   std::uint64_t samples = 1 << 16;

@@ -13,7 +13,7 @@
 #include "deeptail/prior.h"
 #include "deeptail/splitting.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 enum class KernelKind {
   kRwmh,   // u' = u + sqrt(2h) xi

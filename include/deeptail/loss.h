@@ -16,7 +16,7 @@
 
 #include "deeptail/core.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // ---- the loss ----
 

@@ -10,7 +10,7 @@
 #include "deeptail/estimators.h"
 #include "deeptail/ga_amls.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 struct Setting {
   std::string key, value;

@@ -3,7 +3,7 @@
 
 #include "deeptail/estimators.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // How Z = E_p[exp(target logit / temperature)] is found.
 enum class Normaliser {

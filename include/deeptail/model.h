@@ -19,7 +19,7 @@
 #include "deeptail/core.h"
 #include "deeptail/tensors.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // TransformerLens's words; config.json uses them as keys.
 struct ModelConfig {

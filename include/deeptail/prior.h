@@ -9,7 +9,7 @@
 
 #include "deeptail/activations.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 enum class PriorKind {
   kGaussian,

@@ -4,7 +4,7 @@
 #include "deeptail/activations.h"
 #include "deeptail/estimators.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 struct QldConfig {
   double relative_ridge =

@@ -10,7 +10,7 @@
 #include "deeptail/bench.h"
 #include "deeptail/loss.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // --- scores ---
 

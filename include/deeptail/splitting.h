@@ -20,7 +20,7 @@
 
 #include "deeptail/core.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // What the moves of one level did.
 struct MoveStats {

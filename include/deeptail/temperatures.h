@@ -9,7 +9,7 @@
 
 #include "deeptail/core.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // One cell of the search: one method at one temperature on the targets of one model and distribution.
 struct TuneCell {

@@ -15,7 +15,7 @@
 
 #include "deeptail/core.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 enum class DType { kF16, kBF16, kF32, kF64, kI32, kI64, kU8, kBool };
 

@@ -12,7 +12,7 @@
 
 #include "deeptail/core.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // Immutable once loaded: every member is const and may be called from any number of threads.
 class Tokenizer {

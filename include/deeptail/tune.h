@@ -11,7 +11,7 @@
 #include "deeptail/bench.h"
 #include "deeptail/temperatures.h"
 
-namespace deeptail {
+namespace [[gnu::visibility("default")]] deeptail {
 
 // Mean over the targets of |log p - log q|, with p no lower than kTuneFloor q: a zero costs as much as an
 // estimate that is 1000 times too low. Not squared, so that one zero, a matter of luck at these budgets, does

@@ -9,6 +9,8 @@ namespace deeptail::cli {
 // throws InputError for the user's mistakes (exit code 2).
 void add_activations(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_completion(CLI::App& app);
+void add_manual(CLI::App& app);
 void add_model(CLI::App& app);
 void add_dist(CLI::App& app);
 void add_estimate(CLI::App& app);

@@ -55,6 +55,8 @@ int run(int argc, char** argv) {
   deeptail::cli::add_loss(app);
   deeptail::cli::add_spb(app);
   deeptail::cli::add_selftest(app);
+  deeptail::cli::add_completion(app);
+  deeptail::cli::add_manual(app);
 
   check_values(app);
 

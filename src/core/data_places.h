@@ -7,7 +7,8 @@
 
 namespace deeptail {
 
-// $DEEPTAIL_HOME/kind, ./kind, and beside the program (../kind, ../share/deeptail/kind), in this order.
+// $DEEPTAIL_HOME/kind, ./kind, beside the program (../kind, ../share/deeptail/kind), and the folders given to
+// add_data_folder, in this order.
 std::vector<std::filesystem::path> data_places(std::string_view kind);
 
 }  // namespace deeptail
