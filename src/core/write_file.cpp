@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "deeptail/core.h"
 
@@ -14,6 +15,8 @@ namespace deeptail {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kTemporary = ".tmp-";  // then the process's number
 
 // Where the file is to be: links are followed, so that they stay. Throws where something else than a regular
 // file is in the way: a rename would replace a device or a pipe.
@@ -47,7 +50,7 @@ bool write_all(int fd, std::string_view text) {
 // the file gets the permissions the user's umask asks for.
 int open_neighbour(const std::string& path, const std::string& place, std::string& temporary) {
   for (int attempt = 0; attempt < 100; ++attempt) {
-    temporary = fmt::format("{}.tmp-{}-{}", place, ::getpid(), attempt);
+    temporary = fmt::format("{}{}{}-{}", place, kTemporary, ::getpid(), attempt);
     const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) return fd;
     if (errno != EEXIST) break;
@@ -70,6 +73,17 @@ void write_file(const std::string& path, std::initializer_list<std::string_view>
   if (good) return;
   ::unlink(temporary.c_str());
   throw InputError("{}: cannot write: {}", path, std::strerror(reason));
+}
+
+void remove_unfinished(const std::string& path) {
+  const fs::path place = place_of(path);
+  const std::string start = place.filename().string() + std::string(kTemporary);
+  std::error_code error;
+  std::vector<fs::path> found;
+  const fs::path folder = place.has_parent_path() ? place.parent_path() : ".";
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().filename().string().starts_with(start)) found.push_back(entry->path());
+  for (const fs::path& file : found) fs::remove(file, error);
 }
 
 void check_writable(const std::string& path) {

@@ -15,6 +15,10 @@ void write_file(const std::string& path, std::string_view text);
 // first.
 void write_file(const std::string& path, std::initializer_list<std::string_view> pieces);
 
+// Removes what processes that were killed while they wrote `path` left beside it. Only for a path that nobody
+// else may be writing now.
+void remove_unfinished(const std::string& path);
+
 // Throws InputError unless a file could be written there: for before long work.
 void check_writable(const std::string& path);
 
