@@ -136,7 +136,8 @@ struct RunItem {
   std::string model = {}, dist = {}, target_text = {};
   std::string method = {}, variant = {};  // variant: the method's name, or that and its settings
   std::vector<TokenId> target = {};
-  std::uint64_t replica = 0, truth_count = 0, truth_samples = 0;
+  std::uint64_t replica = 0;
+  std::uint64_t truth_count = 0, truth_samples = 0;  // no samples: the truth is not known
   double log_p = 0.0, log_low = 0.0, log_high = 0.0;
   std::string status = {}, guarantee = {};
   Cost cost = {};        // as if it had made its activations alone
@@ -144,6 +145,7 @@ struct RunItem {
   std::uint64_t seed = 0, calibration_seed = 0;
   std::vector<std::string> warnings = {};
 
+  bool truth_known() const { return truth_samples > 0; }
   double q() const { return static_cast<double>(truth_count) / static_cast<double>(truth_samples); }
 };
 
@@ -159,7 +161,7 @@ Run read_run(const std::string& folder);
 void sort_items(std::vector<RunItem>& items);
 // The run with the counts in folder/MODEL-DIST.json as the truths of its items: counts may grow after a run,
 // and targets that were chosen by a small count have truths that are too high on average. Throws InputError
-// where a file is missing or counts another model or distribution.
+// where a file is missing, unless no truth was known before, or counts another model or distribution.
 Run rescore_run(Run run, const std::string& folder);
 // Runs of different models, distributions, targets or methods as one. Throws InputError where they disagree
 // on a file of the same name, or both have an item.

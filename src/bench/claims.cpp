@@ -1,8 +1,5 @@
 #include "bench/claims.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -10,30 +7,26 @@
 
 namespace deeptail {
 
-Claims::Claims(const std::string& folder) : path_(folder + "/claims.lock") {
-  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd_ < 0) throw InputError("{}: cannot open for writing: {}", path_, std::strerror(errno));
-}
-
-Claims::~Claims() { ::close(fd_); }
-
-bool Claims::lock(std::uint64_t item, int type, bool wait) {
-  struct flock range {};
-  range.l_type = static_cast<short>(type);
-  range.l_whence = SEEK_SET;
-  range.l_start = static_cast<off_t>(item);
-  range.l_len = 1;
-  while (::fcntl(fd_, wait ? F_OFD_SETLKW : F_OFD_SETLK, &range) != 0) {
-    if (errno == EINTR) continue;
-    if (errno == EAGAIN || errno == EACCES) return false;
-    throw InputError("{}: cannot lock: {}; the file system of a run folder must support locks", path_,
-                     std::strerror(errno));
+bool Claims::claim(std::uint64_t item, bool wait) {
+  using Result = LockFile::Result;
+  for (;;) {
+    const Result result = file_.lock(item, wait);
+    if (result == Result::kHeldByOther) return false;
+    if (result == Result::kNoLocks)
+      throw InputError("{}: cannot lock: {}; the file system of a run folder must support locks",
+                       file_.path(), std::strerror(errno));
+    if (file_.is_there()) break;
+    // Somebody deleted it, and those who came later lock another file: join them.
+    file_.reopen();
+    for (const std::uint64_t other : held_) file_.lock(other);
   }
+  held_.insert(item);
   return true;
 }
 
-bool Claims::try_claim(std::uint64_t item) { return lock(item, F_WRLCK, false); }
-void Claims::wait_for(std::uint64_t item) { lock(item, F_WRLCK, true); }
-void Claims::release(std::uint64_t item) { lock(item, F_UNLCK, false); }
+void Claims::release(std::uint64_t item) {
+  file_.unlock(item);
+  held_.erase(item);
+}
 
 }  // namespace deeptail

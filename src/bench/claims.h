@@ -1,34 +1,31 @@
 // Who works on which item, when several processes share a run folder.
 //
-// Byte k of claims.lock is locked, while someone works on item k. The locks belong to the open file (Linux
-// "open file description" locks), so the kernel drops them when a process ends, however it ends: there is
-// nothing to clean up and no time-out to guess. NFS and the usual cluster file systems carry byte locks
-// between machines. The file stays empty, and locking beyond its end is allowed.
+// Byte k of claims.lock is locked, while someone works on item k (core/file_lock.h).
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
+
+#include "core/file_lock.h"
 
 namespace deeptail {
 
 class Claims {
  public:
-  explicit Claims(const std::string& folder);
-  ~Claims();
-  Claims(const Claims&) = delete;
-  Claims& operator=(const Claims&) = delete;
+  explicit Claims(const std::string& folder) : file_(folder + "/claims.lock") {}
 
-  bool try_claim(std::uint64_t item);
+  bool try_claim(std::uint64_t item) { return claim(item, false); }
   void release(std::uint64_t item);
 
   static constexpr std::uint64_t kHeader = std::uint64_t{1} << 40;  // beyond all items: who writes run.json
-  void wait_for(std::uint64_t item);
+  void wait_for(std::uint64_t item) { claim(item, true); }
 
  private:
-  bool lock(std::uint64_t item, int type, bool wait);
+  bool claim(std::uint64_t item, bool wait);
 
-  std::string path_;
-  int fd_ = -1;
+  LockFile file_;
+  std::set<std::uint64_t> held_ = {};
 };
 
 }  // namespace deeptail

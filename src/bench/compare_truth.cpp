@@ -27,28 +27,36 @@ double deviations(Cell c, double n_a, double n_b) {
   return variance > 0.0 ? std::abs(c.a / n_a - c.b / n_b) / std::sqrt(variance) : 0.0;
 }
 
-// Takes `part` out of the range that holds all of it; false where there is none.
-bool take_out(const TruthRange& part, std::vector<TruthRange>& ranges) {
-  for (TruthRange& range : ranges) {
-    const bool holds = drawn_by(range) == drawn_by(part) && range.seed == part.seed &&
-                       range.first <= part.first && part.end() <= range.end();
-    if (!holds) continue;
-    TruthRange after = range;
-    after.first = part.end(), after.count = range.end() - part.end();
-    range.count = part.first - range.first;
-    ranges.push_back(after);
-    std::erase_if(ranges, [](const TruthRange& r) { return r.count == 0; });
-    return true;
+// `whole` without `parts`, both sorted; nothing where a part is not all within one range.
+std::optional<std::vector<TruthRange>> without(const std::vector<TruthRange>& whole,
+                                               const std::vector<TruthRange>& parts) {
+  std::vector<TruthRange> rest;
+  auto part = parts.begin();
+  for (TruthRange range : whole) {
+    for (; part != parts.end() && share_inputs(*part, range); ++part) {
+      if (part->first < range.first || part->end() > range.end()) return std::nullopt;
+      if (part->first > range.first) {
+        rest.push_back(range);
+        rest.back().count = part->first - range.first;
+      }
+      range.count = range.end() - part->end();
+      range.first = part->end();
+    }
+    if (range.count > 0) rest.push_back(range);
   }
-  return false;
+  if (part != parts.end()) return std::nullopt;
+  return rest;
 }
 
 // b without the inputs of a, when it holds them all: that rest is independent of a.
 std::optional<Truth> rest_of(const Truth& a, const Truth& b) {
+  std::vector<TruthRange> parts = a.ranges, whole = b.ranges;
+  sort_ranges(parts);
+  sort_ranges(whole);
+  const auto ranges = without(whole, parts);
+  if (!ranges || ranges->empty()) return {};
   Truth rest = b;
-  for (const TruthRange& part : a.ranges)
-    if (!take_out(part, rest.ranges)) return {};
-  if (rest.ranges.empty()) return {};
+  rest.ranges = *ranges;
   // At a near-tie two programs may decide differently, so an input may be missing here.
   for (const auto& [token, count] : a.counts) rest.counts[token] -= std::min(rest.counts[token], count);
   return rest;

@@ -1,14 +1,9 @@
 // Counting with resume: OUT.partial holds what is done, OUT appears when all is.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 
 #include "bench/truth.h"
+#include "core/file_lock.h"
 #include "core/write_file.h"
 
 namespace deeptail {
@@ -44,45 +39,6 @@ bool is_finished(const TruthRequest& request) {
       "`truth merge`",
       request.out, describe(found));
 }
-
-// Held while a process counts into a file: out + ".lock", locked as Claims are. A file system without locks
-// is taken as it is.
-class CountLock {
- public:
-  explicit CountLock(const std::string& out) : path_(out + ".lock") {
-    while (!try_lock(out)) {
-    }
-  }
-  ~CountLock() {
-    ::unlink(path_.c_str());
-    ::close(fd_);
-  }
-  CountLock(const CountLock&) = delete;
-  CountLock& operator=(const CountLock&) = delete;
-
- private:
-  // False when the file that was locked is gone: its owner ended between our open and our lock.
-  bool try_lock(const std::string& out) {
-    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd_ < 0) throw InputError("{}: cannot create: {}", path_, std::strerror(errno));
-    struct flock whole {};
-    whole.l_type = F_WRLCK;
-    whole.l_whence = SEEK_SET;
-    if (::fcntl(fd_, F_OFD_SETLK, &whole) != 0 && (errno == EAGAIN || errno == EACCES)) {
-      ::close(fd_);
-      throw InputError("{}: another process is counting into it; choose another --out, or wait", out);
-    }
-    struct stat ours {
-    }, there{};
-    if (::fstat(fd_, &ours) == 0 && ::stat(path_.c_str(), &there) == 0 && ours.st_ino == there.st_ino)
-      return true;
-    ::close(fd_);
-    return false;
-  }
-
-  std::string path_;
-  int fd_ = -1;
-};
 
 // What an earlier run of this request left, or nothing done.
 Truth load_partial(const TruthRequest& request, const std::string& partial) {
@@ -133,7 +89,7 @@ CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const Tr
   validate(request);
   if (is_finished(request)) return CountOutcome::kAlreadyFinished;
   check_writable(request.out);
-  const CountLock lock(request.out);
+  const WorkLock lock(request.out);
   if (is_finished(request)) return CountOutcome::kAlreadyFinished;  // meanwhile, by another process
   const std::string partial = request.out + ".partial";
   const Truth earlier = load_partial(request, partial);

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <numeric>
 #include <tuple>
 
 #include "bench/truth.h"
-#include "core/data_places.h"
 #include "core/json.h"
 #include "core/sha256.h"
 #include "deeptail/temperatures.h"
@@ -17,19 +15,19 @@ namespace deeptail {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::size_t kSlices = 16;  // of a band of q
-// Every beginning of this order is spread over the band, so that few targets are, too, and more targets hold
-// the few.
-constexpr std::size_t kSliceOrder[kSlices] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
 constexpr std::size_t kMaxItems = 1 << 24;
 
-std::uint64_t hashed(const std::string& text) {
-  return std::stoull(sha256_hex(text).substr(0, 16), nullptr, 16);
+// Names as one text that no other names give. A `|` between them does, unless a name holds one: then each
+// comes with its length, after more bars than the plain form has.
+std::string joined(const std::vector<std::string>& names) {
+  const auto has_bar = [](const std::string& name) { return name.find('|') != std::string::npos; };
+  if (std::none_of(names.begin(), names.end(), has_bar)) return fmt::format("{}", fmt::join(names, "|"));
+  std::string out(names.size(), '|');
+  for (const std::string& name : names) out += fmt::format("{}:{}", name.size(), name);
+  return out;
 }
 
-std::string truth_path(const SuiteTargets& targets, const std::string& model, const std::string& dist) {
+std::string truth_name(const SuiteTargets& targets, const std::string& model, const std::string& dist) {
   std::string name;
   for (std::string_view rest = targets.truth; !rest.empty();) {
     const auto take = [&](std::string_view mark, std::string_view value) {
@@ -40,9 +38,16 @@ std::string truth_path(const SuiteTargets& targets, const std::string& model, co
     };
     if (!take("{model}", model) && !take("{dist}", dist)) take(rest.substr(0, 1), rest.substr(0, 1));
   }
+  return name;
+}
+
+// Nothing where the suite can do without.
+std::optional<std::string> truth_path(const SuiteTargets& targets, const std::string& model,
+                                      const std::string& dist) {
+  const std::string name = truth_name(targets, model, dist);
+  if (!targets.truth_needed) return find_truth(name);
   if (name.find('/') != std::string::npos) return name;
-  for (const fs::path& place : data_places("truth"))
-    if (fs::exists(place / name)) return (place / name).string();
+  if (const auto found = find_truth(name)) return found;
   throw InputError(
       "truth {} of {} on {}: not found in $DEEPTAIL_HOME/truth, ./truth or beside the program; `deeptail "
       "truth` "
@@ -58,6 +63,7 @@ Truth load_truth(const std::string& path, const std::string& model, const std::s
 struct FoundModel {
   ModelConfig config;
   std::string tokenizer_sha256;
+  std::vector<TokenId> tokens;  // that the suite names, sorted
 };
 
 void add_models(Grid& grid, std::vector<FoundModel>& found) {
@@ -73,8 +79,22 @@ void add_models(Grid& grid, std::vector<FoundModel>& found) {
                                   .n_layers = config.n_layers,
                                   .d_model = config.d_model,
                                   .d_vocab = config.d_vocab});
-    found.push_back({config, tokenizer ? tokenizer->sha256 : ""});
+    found.push_back({config, tokenizer ? tokenizer->sha256 : "",
+                     tokens_of(grid.suite.targets, config, tokenizer ? &*tokenizer : nullptr)});
   }
+}
+
+// Without any samples where it is not known.
+Truth truth_of_pair(Grid& grid, const RunHeader::Model& model, const RunHeader::File& dist) {
+  const auto path = truth_path(grid.suite.targets, model.name, dist.name);
+  if (!path) return {};
+  const Truth truth = load_truth(*path, model.name, dist.name);
+  check_counts_of(
+      truth, *path,
+      {.model = model.name, .dist = dist.name, .model_sha256 = model.sha256, .dist_sha256 = dist.sha256},
+      model.d_vocab);
+  grid.header.truths.push_back({model.name + "-" + dist.name, sha256_of_file(*path)});
+  return truth;
 }
 
 void add_pairs(Grid& grid) {
@@ -93,19 +113,16 @@ void add_pairs(Grid& grid) {
       const auto& model = grid.header.models[m];
       const auto& dist = grid.header.distributions[d];
       check_fits(dists[d], models[m].config, models[m].tokenizer_sha256);
-      const std::string path = truth_path(grid.suite.targets, model.name, dist.name);
-      const Truth truth = load_truth(path, model.name, dist.name);
-      check_counts_of(
-          truth, path,
-          {.model = model.name, .dist = dist.name, .model_sha256 = model.sha256, .dist_sha256 = dist.sha256},
-          model.d_vocab);
-      grid.header.truths.push_back({model.name + "-" + dist.name, sha256_of_file(path)});
+      const Truth truth = truth_of_pair(grid, model, dist);
       grid.pairs.push_back({.model_path = grid.suite.models[m],
                             .dist_path = grid.suite.distributions[d],
                             .model = model.name,
                             .dist = dist.name,
-                            .samples = truth.samples(),
-                            .targets = choose_targets(truth, grid.suite.targets)});
+                            .samples = truth.samples()});
+      if (grid.suite.targets.tokens.empty())
+        grid.pairs.back().targets = choose_targets(truth, grid.suite.targets);
+      for (const TokenId token : models[m].tokens)
+        grid.pairs.back().targets.push_back({token, truth.count(token)});
     }
 }
 
@@ -132,12 +149,7 @@ void add_items(Grid& grid) {
       for (std::uint32_t t = 0; t < grid.pairs[p].targets.size(); ++t)
         for (std::uint32_t r = 0; r < replicas; ++r)
           grid.items.push_back({.pair = p, .target = t, .variant = v, .replica = r, .turn = turn++});
-  for (GridItem& item : grid.items) {
-    const RunItem d = grid.described(item);
-    item.id = sha256_hex(fmt::format("{}|{}|{}|{}|{}", d.model, d.dist, fmt::join(d.target, ","), d.variant,
-                                     d.replica))
-                  .substr(0, 16);
-  }
+  for (GridItem& item : grid.items) item.id = item_id(grid.described(item));
   const auto place = [&](const GridItem& i) {
     return std::tuple(i.pair, i.replica, grid.suite.variants[i.variant].method.calibration, i.target,
                       i.variant);
@@ -148,35 +160,10 @@ void add_items(Grid& grid) {
 
 }  // namespace
 
-std::vector<GridTarget> choose_targets(const Truth& truth, const SuiteTargets& choice) {
-  struct Candidate {
-    std::size_t slice;
-    std::uint64_t order;
-    GridTarget target;
-  };
-  const double low = std::log(choice.q_low), width = std::log(choice.q_high) - low;
-  std::vector<std::vector<Candidate>> slices(kSlices);
-  for (const auto& [token, count] : truth.counts) {
-    const double q = static_cast<double>(count) / static_cast<double>(truth.samples());
-    if (count == 0 || q < choice.q_low || q > choice.q_high) continue;
-    const double at = width > 0.0 ? (std::log(q) - low) / width : 0.0;
-    const auto slice = std::min(kSlices - 1, static_cast<std::size_t>(at * kSlices));
-    slices[slice].push_back({slice, hashed(fmt::format("target|{}|{}", choice.seed, token)), {token, count}});
-  }
-  for (auto& slice : slices)
-    std::sort(slice.begin(), slice.end(), [](const Candidate& a, const Candidate& b) {
-      return std::tie(a.order, a.target.token) < std::tie(b.order, b.target.token);
-    });
-  std::vector<GridTarget> chosen;
-  for (std::size_t round = 0, before = 1; before > 0; ++round) {
-    before = 0;
-    for (const std::size_t s : kSliceOrder)
-      if (round < slices[s].size() && chosen.size() < choice.count)
-        chosen.push_back(slices[s][round].target), ++before;
-  }
-  std::sort(chosen.begin(), chosen.end(),
-            [](const GridTarget& a, const GridTarget& b) { return a.token < b.token; });
-  return chosen;
+std::string item_id(const RunItem& item) {
+  return sha256_hex(joined({item.model, item.dist, fmt::format("{}", fmt::join(item.target, ",")),
+                            item.variant, std::to_string(item.replica)}))
+      .substr(0, 16);
 }
 
 RunItem Grid::described(const GridItem& item) const {
@@ -196,12 +183,13 @@ RunItem Grid::described(const GridItem& item) const {
 }
 
 std::uint64_t Grid::seed(const GridItem& item) const {
-  return hashed(fmt::format("seed|{}|{}", suite.seed, item.id));
+  return hashed_to_number(fmt::format("seed|{}|{}", suite.seed, item.id));
 }
 
 std::uint64_t Grid::calibration_seed(const GridItem& item) const {
   const GridPair& pair = pairs[item.pair];
-  return hashed(fmt::format("calibration|{}|{}|{}|{}", suite.seed, pair.model, pair.dist, item.replica));
+  return hashed_to_number(joined(
+      {"calibration", std::to_string(suite.seed), pair.model, pair.dist, std::to_string(item.replica)}));
 }
 
 Grid build_grid(Suite suite) {

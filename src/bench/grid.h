@@ -6,6 +6,7 @@
 
 #include "bench/suite.h"
 #include "deeptail/bench.h"
+#include "estimators/load_subject.h"
 
 namespace deeptail {
 
@@ -18,11 +19,19 @@ struct GridTarget {
 // to those of a smaller one. Sorted by token.
 std::vector<GridTarget> choose_targets(const Truth& truth, const SuiteTargets& choice);
 
+// The tokens that a suite names, as ids of this model, sorted. Throws InputError for what is not one token of
+// it.
+std::vector<TokenId> tokens_of(const SuiteTargets& targets, const ModelConfig& config,
+                               const NamedTokenizer* tokenizer);
+
+// The first 64 bits of the text's SHA-256: what seeds and orders are made of.
+std::uint64_t hashed_to_number(const std::string& text);
+
 // Model on distribution.
 struct GridPair {
   std::string model_path = {}, dist_path = {};  // as the suite names them
   std::string model = {}, dist = {};            // names
-  std::uint64_t samples = 0;                    // of the truth
+  std::uint64_t samples = 0;                    // of the truth; 0 where it is not known
   std::vector<GridTarget> targets = {};
 };
 
@@ -31,6 +40,9 @@ struct GridItem {
   std::uint32_t turn = 0;  // for dealing to shards: among items of the same method first
   std::string id = {};
 };
+
+// The same for the same model, dist, target, variant and replica, and for no others.
+std::string item_id(const RunItem& item);
 
 struct Grid {
   Suite suite = {};

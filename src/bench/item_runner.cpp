@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "bench/run_folder.h"
+#include "core/json.h"
 #include "core/memory.h"
 
 namespace deeptail {
@@ -18,6 +19,25 @@ using RunnerClock = std::chrono::steady_clock;
 double seconds_since(RunnerClock::time_point start) {
   return std::chrono::duration<double>(RunnerClock::now() - start).count();
 }
+
+// Files may be replaced while a run goes on.
+void check_unchanged(const RunHeader& header, const Provenance& loaded) {
+  const auto check = [](const auto& files, const char* what, const std::string& name,
+                        const std::string& sha256) {
+    for (const auto& file : files)
+      if (file.name == name && file.sha256 == sha256) return;
+    throw InputError(
+        "{} {}: has changed since the run began (SHA-256 {:.12} now); what is done is kept: put back what "
+        "the "
+        "run began with and run again, or use another --out",
+        what, printable(name), sha256);
+  };
+  check(header.models, "model", loaded.model, loaded.model_sha256);
+  check(header.distributions, "distribution", loaded.dist, loaded.dist_sha256);
+}
+
+// The log of a probability that progress is measured by, where an item's own is not known.
+constexpr double kUsualLogQ = -16.0;
 
 // What a method that cannot treat this event has told us about it: nothing.
 Estimate no_answer(const SuiteVariant& variant, TokenId token, std::uint64_t seed, const std::string& why,
@@ -89,6 +109,7 @@ bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
     pair_.reset();
     captured_ = 0;
     subject_ = std::make_unique<Subject>(load_subject(pair.model_path, pair.dist_path));
+    check_unchanged(grid_.header, subject_->provenance);
     pair_ = item.pair;
   }
   const std::uint64_t wanted = grid_.suite.variants[item.variant].method.calibration;
@@ -161,7 +182,11 @@ std::optional<std::string> ItemRunner::run(const GridItem& item, const Fraction&
   const Method& method = grid_.suite.variants[item.variant].method;
   const double work =
       std::max(1.0, static_cast<double>(method.work(subject_->model.config(), subject_->dist)));
-  const double replicas = static_cast<double>(method.replicas), log_q = std::log(grid_.described(item).q());
+  const GridPair& pair = grid_.pairs[item.pair];
+  const std::uint64_t count = pair.targets[item.target].count;
+  const double replicas = static_cast<double>(method.replicas);
+  const double log_q =
+      count > 0 ? std::log(static_cast<double>(count) / static_cast<double>(pair.samples)) : kUsualLogQ;
   bool given_up = false;
   const auto tell = [&](double done) {
     return !(given_up = given_up || !keep_going(std::clamp(done, 0.0, 1.0)));

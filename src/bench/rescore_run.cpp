@@ -43,8 +43,10 @@ Run rescore_run(Run run, const std::string& folder) {
     if (fresh) {
       const std::string name = item.model + "-" + item.dist;
       const std::string path = (std::filesystem::path(folder) / (name + ".json")).string();
-      found->second = counts_for(run.header, item, path);
-      run.header.truths.push_back({name, sha256_of_file(path)});
+      if (item.truth_known() || std::filesystem::exists(path)) {
+        found->second = counts_for(run.header, item, path);
+        run.header.truths.push_back({name, sha256_of_file(path)});
+      }
     }
     item.truth_samples = found->second.samples();
     item.truth_count = 0;

@@ -39,6 +39,10 @@ void sort_items(std::vector<RunItem>& items) {
 }
 
 Run read_run(const std::string& folder) {
+  return read_run(folder, [](const std::string&, std::string_view) {});
+}
+
+Run read_run(const std::string& folder, const OnLine& on_line) {
   Run run{.header = parse_run_header(read_from(folder + "/run.json", 0), folder + "/run.json")};
   struct Place {
     std::string_view line;
@@ -52,9 +56,12 @@ Run read_run(const std::string& folder) {
     for (const ShardScan::Entry& entry : scan.committed) {
       const std::string where = fmt::format("{} line {}", path, entry.line);
       const auto [known, is_new] = first.try_emplace(entry.id, Place{entry.data, where});
-      if (is_new)
+      if (is_new) {
         run.items.push_back(parse_data_line(entry.data, where));
-      else if (!same_result(known->second.line, entry.data, where))
+        if (run.items.back().id != entry.id)
+          throw InputError("{}: key \"item\": expected {}, as its commit record says", where, entry.id);
+        on_line(entry.id, entry.data);
+      } else if (!same_result(known->second.line, entry.data, where))
         throw InputError(
             "{} and {}: two estimates of item {} that differ; one of the shards is of another run",
             known->second.where, where, entry.id);

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "deeptail/bench.h"
@@ -32,6 +34,10 @@ RunItem parse_data_line(std::string_view line, std::string_view where);
 std::string commit_line(std::string_view id, std::string_view data);
 // Are two lines of one item the same, time aside?
 bool same_result(std::string_view a, std::string_view b, std::string_view where);
+
+// Tells every item's data line, too.
+using OnLine = std::function<void(const std::string& id, std::string_view line)>;
+Run read_run(const std::string& folder, const OnLine& on_line);
 
 // --- shards ---
 
@@ -61,11 +67,15 @@ class CommittedItems {
   bool has(const std::string& id) const { return seconds_.contains(id); }
   std::size_t size() const { return seconds_.size(); }
   const std::map<std::string, double>& seconds() const { return seconds_; }  // that each id took
+  // The same in the order in which they were seen: what is new is at the end.
+  using Taken = std::pair<const std::string, double>;
+  const std::vector<const Taken*>& in_order() const { return in_order_; }
 
  private:
   std::string folder_;
   std::map<std::string, std::uint64_t> seen_;  // bytes of each shard up to its last commit record
   std::map<std::string, double> seconds_;
+  std::vector<const Taken*> in_order_;
 };
 
 // Appends to shard-NAME.jsonl, or to shard-NAME-2.jsonl and so on where another process holds that one. What

@@ -45,6 +45,21 @@ struct RunNode {
     if (json == "-inf") return -INFINITY;
     throw InputError("{}: expected a number", where);
   }
+  double amount() const {
+    const double value = number();
+    if (!(value >= 0.0 && std::isfinite(value))) throw InputError("{}: expected 0 or more", where);
+    return value;
+  }
+  // The name of one of these.
+  template <class Enum>
+  std::string one_of(std::initializer_list<Enum> known) const {
+    std::vector<std::string_view> names;
+    for (const Enum value : known) {
+      names.push_back(name_of(value));
+      if (json == names.back()) return std::string(names.back());
+    }
+    throw InputError("{}: expected one of {}", where, fmt::join(names, ", "));
+  }
 };
 
 OrderedJson json_of(const std::vector<RunHeader::File>& files) {
@@ -60,6 +75,19 @@ std::vector<RunHeader::File> files_of(const RunNode& node) {
   return out;
 }
 
+OrderedJson truth_json(const RunItem& item) {
+  if (!item.truth_known()) return nullptr;
+  return {{"count", item.truth_count}, {"samples", item.truth_samples}};
+}
+
+void read_truth_of(const RunNode& truth, RunItem& item) {
+  if (truth.json.is_null()) return;
+  item.truth_count = truth.at("count").count();
+  item.truth_samples = truth.at("samples").count();
+  if (item.truth_samples == 0 || item.truth_count > item.truth_samples)
+    throw InputError("{}: expected a count out of at least one sample", truth.where);
+}
+
 void read_estimate(const RunNode& estimate, RunItem& item) {
   constexpr double kLn10 = 2.302585092994045684;
   item.log_p = estimate.at("log10_p").number() * kLn10;
@@ -69,17 +97,24 @@ void read_estimate(const RunNode& estimate, RunItem& item) {
   item.log_high = std::log(ends[1].number());
   if (std::isnan(item.log_p) || std::isnan(item.log_low) || std::isnan(item.log_high))
     throw InputError("{}: expected probabilities that are not negative", estimate.where);
-  item.status = estimate.at("status").text();
-  item.guarantee = estimate.at("guarantee").text();
+  // Beyond what rounding explains.
+  constexpr double kRounding = 1e-9;
+  if (item.log_p > kRounding || item.log_high > kRounding || item.log_low > item.log_high + kRounding)
+    throw InputError("{}: expected a probability and an interval of at most 1, its lower end first",
+                     estimate.where);
+  item.status = estimate.at("status").one_of(
+      {Status::kOk, Status::kNotReachedUpperBound, Status::kExtinct, Status::kBudgetSpent});
+  item.guarantee =
+      estimate.at("guarantee").one_of({Guarantee::kUnbiased, Guarantee::kConsistent, Guarantee::kModelBased});
   item.seed = estimate.at("seed").count();
   const RunNode cost = estimate.at("cost");
   item.cost = {.forward = cost.at("forward").count(),
                .backward = cost.at("backward").count(),
                .score_evals = cost.at("score_evals").count(),
                .logits = cost.at("logits").count(),
-               .flops = cost.at("flops").number(),
-               .forward_equivalents = cost.at("forward_equivalents").number(),
-               .seconds = cost.at("seconds").number()};
+               .flops = cost.at("flops").amount(),
+               .forward_equivalents = cost.at("forward_equivalents").amount(),
+               .seconds = cost.at("seconds").amount()};
   for (const RunNode& warning : estimate.at("warnings").elements()) item.warnings.push_back(warning.text());
 }
 
@@ -148,7 +183,7 @@ std::string data_line(const RunItem& item, std::string_view estimate) {
                            {"replica", item.replica},
                            {"seconds", item.seconds},
                            {"calibration_seed", item.calibration_seed},
-                           {"truth", {{"count", item.truth_count}, {"samples", item.truth_samples}}}};
+                           {"truth", truth_json(item)}};
   std::string line = json_text(out);
   line.pop_back();
   return fmt::format("{},\"estimate\":{}}}", line, estimate);
@@ -170,12 +205,9 @@ RunItem parse_data_line(std::string_view line, std::string_view where) {
   }
   if (item.target.empty()) throw InputError("{}: key \"target\": expected at least one token id", where);
   item.replica = root.at("replica").count();
-  item.seconds = root.at("seconds").number();
+  item.seconds = root.at("seconds").amount();
   item.calibration_seed = root.at("calibration_seed").count();
-  item.truth_count = root.at("truth").at("count").count();
-  item.truth_samples = root.at("truth").at("samples").count();
-  if (item.truth_samples == 0 || item.truth_count > item.truth_samples)
-    throw InputError("{}: key \"truth\": expected a count out of at least one sample", where);
+  read_truth_of(root.at("truth"), item);
   read_estimate(root.at("estimate"), item);
   return item;
 }

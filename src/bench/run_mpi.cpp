@@ -103,7 +103,7 @@ RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, cons
   for (std::size_t k = 0; k < grid.items.size(); ++k)
     if (!committed.has(grid.items[k].id)) work.waiting.push_back(k);
   const bool was_finished = work.waiting.empty();
-  const RunEta eta(grid, committed);
+  RunEta eta(grid, committed);
   auto looked = MpiClock::now();
   while (work.active > 0) {
     MPI_Status status;
@@ -116,7 +116,7 @@ RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, cons
         work.idle.push_back(status.MPI_SOURCE);
       else
         --work.active;
-      hooks.progress(eta.progress(committed));
+      hooks.progress(eta.progress());
     } else if (std::chrono::duration<double>(MpiClock::now() - looked).count() >= kLookForLost) {
       looked = MpiClock::now();
       committed.refresh();

@@ -159,7 +159,10 @@ void CommittedItems::refresh() {
     std::uint64_t& seen = seen_[path];
     const std::string added = read_from(path, seen);
     const ShardScan scan = scan_shard(added, seen == 0 ? path : fmt::format("{} after byte {}", path, seen));
-    for (const ShardScan::Entry& entry : scan.committed) seconds_.emplace(entry.id, seconds_of(entry.data));
+    for (const ShardScan::Entry& entry : scan.committed) {
+      const auto [taken, is_new] = seconds_.emplace(entry.id, seconds_of(entry.data));
+      if (is_new) in_order_.push_back(&*taken);
+    }
     seen += scan.end;
   }
 }
@@ -194,7 +197,9 @@ ShardWriter::~ShardWriter() {
 // False when another process writes there.
 bool ShardWriter::try_open(const std::string& path) {
   path_ = path;
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (fd < 0 && errno == ELOOP)
+    throw InputError("{}: is a symbolic link, expected a file of the run's own; remove the link", path);
   if (fd < 0) throw InputError("{}: cannot open for writing: {}", path, reason());
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     const int why = errno;

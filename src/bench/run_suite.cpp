@@ -24,13 +24,6 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-struct MeanSeconds {
-  double sum = 0.0;
-  std::size_t n = 0;
-  void add(double x) { sum += x, ++n; }
-  double mean() const { return sum / static_cast<double>(n); }
-};
-
 std::size_t count_done(const Grid& grid, const std::vector<std::size_t>& mine,
                        const CommittedItems& committed) {
   std::size_t n = 0;
@@ -49,6 +42,7 @@ bool holds_run(const Grid& grid, const std::string& folder) {
 
 void open_run_folder(const Grid& grid, const std::string& folder, Claims& claims) {
   claims.wait_for(Claims::kHeader);
+  remove_unfinished(folder + "/run.json");
   if (!holds_run(grid, folder)) {
     if (!shard_paths(folder).empty())
       throw InputError("{}: has shards, but no run.json that says of what; use another --out", folder);
@@ -60,40 +54,57 @@ void open_run_folder(const Grid& grid, const std::string& folder, Claims& claims
 }
 
 RunEta::RunEta(const Grid& grid, const CommittedItems& committed)
-    : grid_(grid), before_(committed.size()), start_(seconds_now()) {
-  for (const auto& [id, seconds] : committed.seconds()) seconds_before_ += seconds;
+    : committed_(committed), start_(seconds_now()) {
+  std::map<std::pair<std::uint32_t, std::string_view>, std::uint32_t> known;
+  for (const GridItem& item : grid.items) {
+    const auto [group, is_new] = known.try_emplace({item.variant, grid.pairs[item.pair].model},
+                                                   static_cast<std::uint32_t>(groups_.size()));
+    if (is_new) groups_.push_back({.variant = item.variant});
+    ++groups_[group->second].left;
+    group_of_.emplace(item.id, group->second);
+  }
+  take_in_new();
+  before_ = done_;
+  seconds_before_ = seconds_;
 }
 
-RunProgress RunEta::progress(const CommittedItems& committed) const {
-  // Of a variant on a model, of a variant, of anything: what is known best.
-  std::map<std::pair<std::uint32_t, std::string_view>, MeanSeconds> by_model;
-  std::map<std::uint32_t, MeanSeconds> by_variant;
-  MeanSeconds all;
-  std::vector<const GridItem*> left;
-  for (const GridItem& item : grid_.items) {
-    const auto found = committed.seconds().find(item.id);
-    if (found == committed.seconds().end()) {
-      left.push_back(&item);
-      continue;
-    }
-    by_model[{item.variant, grid_.pairs[item.pair].model}].add(found->second);
-    by_variant[item.variant].add(found->second);
-    all.add(found->second);
+void RunEta::take_in_new() {
+  for (; looked_at_ < committed_.in_order().size(); ++looked_at_) {
+    const auto& [id, seconds] = *committed_.in_order()[looked_at_];
+    const auto found = group_of_.find(id);
+    if (found == group_of_.end()) continue;
+    Group& group = groups_[found->second];
+    group.seconds += seconds;
+    ++group.done, --group.left;
+    seconds_ += seconds;
+    ++done_;
   }
-  RunProgress out{.done = all.n, .total = grid_.items.size(), .before = before_};
-  // Seconds of work per second: below 1 where activations are captured, above where others help.
-  const double speed = (all.sum - seconds_before_) / (seconds_now() - start_);
-  if (!(speed > 0.0)) return out;
+}
+
+double RunEta::work_left() const {
+  std::map<std::uint32_t, Group> by_variant;
+  for (const Group& group : groups_) {
+    by_variant[group.variant].seconds += group.seconds;
+    by_variant[group.variant].done += group.done;
+  }
   double work = 0.0;
-  for (const GridItem* item : left) {
-    const auto on_model = by_model.find({item->variant, grid_.pairs[item->pair].model});
-    const auto anywhere = by_variant.find(item->variant);
-    work += (on_model != by_model.end()     ? on_model->second
-             : anywhere != by_variant.end() ? anywhere->second
-                                            : all)
-                .mean();
+  for (const Group& group : groups_) {
+    // Of a variant on a model, of a variant, of anything: what is known best.
+    const Group& variant = by_variant[group.variant];
+    const auto [sum, n] = group.done > 0     ? std::pair(group.seconds, group.done)
+                          : variant.done > 0 ? std::pair(variant.seconds, variant.done)
+                                             : std::pair(seconds_, done_);
+    work += static_cast<double>(group.left) * sum / static_cast<double>(n);
   }
-  out.eta = work / speed;
+  return work;
+}
+
+RunProgress RunEta::progress() {
+  take_in_new();
+  RunProgress out{.done = done_, .total = group_of_.size(), .before = before_};
+  // Seconds of work per second: below 1 where activations are captured, above where others help.
+  const double speed = (seconds_ - seconds_before_) / (seconds_now() - start_);
+  if (speed > 0.0) out.eta = work_left() / speed;
   return out;
 }
 
@@ -177,14 +188,14 @@ RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& po
   open_run_folder(grid, options.out, claims);
   RunWorker worker(grid, options.out, fmt::format("{}of{}", options.shard, options.n_shards), claims,
                    committed, pool);
-  const RunEta eta(grid, committed);
+  RunEta eta(grid, committed);
   // More than once: a process that dies leaves the item it had claimed.
   bool stopped = false;
   std::size_t taken = 1;
   const auto tell = [&] {
     ++taken;
     committed.refresh();
-    hooks.progress(eta.progress(committed));
+    hooks.progress(eta.progress());
   };
   while (taken > 0 && !stopped) {
     taken = 0;

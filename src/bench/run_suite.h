@@ -4,6 +4,9 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "bench/claims.h"
 #include "bench/grid.h"
@@ -45,16 +48,28 @@ void open_run_folder(const Grid& grid, const std::string& folder, Claims& claims
 // Is there a run.json, and is it of this grid?
 bool holds_run(const Grid& grid, const std::string& folder);
 
-// How long what is left will take, from what items took until now, whoever did them.
+// How long what is left will take, from what items took until now, whoever did them. Must not outlive grid
+// and committed.
 class RunEta {
  public:
   RunEta(const Grid& grid, const CommittedItems& committed);
-  RunProgress progress(const CommittedItems& committed) const;
+  RunProgress progress();  // looks at what was committed since the last call
 
  private:
-  const Grid& grid_;
-  std::size_t before_;           // items that were done when it started
-  double seconds_before_ = 0.0;  // that they took
+  struct Group {  // items of one variant on one model
+    std::uint32_t variant = 0;
+    double seconds = 0.0;  // that those that are done took
+    std::size_t done = 0, left = 0;
+  };
+  void take_in_new();
+  double work_left() const;  // seconds
+
+  const CommittedItems& committed_;
+  std::unordered_map<std::string_view, std::uint32_t> group_of_;  // by id
+  std::vector<Group> groups_;
+  std::size_t looked_at_ = 0;                    // of what is committed
+  std::size_t done_ = 0, before_ = 0;            // items; before: when it started
+  double seconds_ = 0.0, seconds_before_ = 0.0;  // that they took
   double start_;
 };
 

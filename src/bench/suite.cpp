@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "bench/toml_keys.h"
 #include "core/json.h"
 #include "core/parse_count.h"
 #include "core/sha256.h"
@@ -14,7 +15,8 @@ namespace deeptail {
 
 namespace {
 
-constexpr std::size_t kMaxVariants = 1000;
+constexpr std::size_t kMaxVariants = 1000;      // of one entry of [[methods]]
+constexpr std::size_t kMaxAllVariants = 10000;  // of a suite
 
 // A value with the way to it, for messages.
 struct SuiteNode {
@@ -106,9 +108,16 @@ class SuiteTable {
   std::set<std::string> known_;
 };
 
-SuiteTargets parse_targets(const SuiteNode& node) {
-  SuiteTable table(node, "targets.");
-  SuiteTargets out;
+SuiteToken parse_suite_token(const SuiteNode& node) {
+  if (const auto id = node.node->value_exact<std::int64_t>(); id && *id >= 0)
+    return {.id = static_cast<std::uint64_t>(*id), .where = node.where()};
+  const auto text = node.node->value_exact<std::string>();
+  if (!text || text->empty())
+    throw InputError("{}: expected the id of a token, such as 310, or its text in quotes", node.where());
+  return {.text = *text, .where = node.where()};
+}
+
+void parse_band(SuiteTable& table, SuiteTargets& out) {
   const SuiteNode band = table.need("band");
   const auto ends = band.elements();
   if (ends.size() != 2)
@@ -118,14 +127,31 @@ SuiteTargets parse_targets(const SuiteNode& node) {
   if (out.q_low > out.q_high) throw InputError("{}: expected the smaller probability first", band.where());
   out.count = table.need("count").count();
   if (const auto seed = table.find("seed")) out.seed = seed->seed();
-  if (const auto truth = table.find("truth")) out.truth = truth->text();
+}
+
+SuiteTargets parse_targets(const SuiteNode& node) {
+  SuiteTable table(node, "targets.");
+  SuiteTargets out;
+  const auto tokens = table.find("tokens");
+  const auto truth = table.find("truth");
+  if (truth) out.truth = truth->text();
+  if (tokens) {
+    for (const SuiteNode& token : tokens->elements()) out.tokens.push_back(parse_suite_token(token));
+    out.truth_needed = truth.has_value();
+    for (const char* key : {"band", "count", "seed"})
+      if (const auto other = table.find(key))
+        throw InputError("{}: chooses targets, but tokens names them; expected one of the two",
+                         other->where());
+  } else {
+    parse_band(table, out);
+  }
   table.refuse_others();
   return out;
 }
 
 // One entry of [[methods]]; settings that are lists are swept: every combination is a variant.
 void add_variants(const SuiteNode& node, const std::optional<SuiteNode>& budget, Device device,
-                  std::vector<SuiteVariant>& out) {
+                  std::set<std::string>& labels, std::vector<SuiteVariant>& out) {
   SuiteTable table(node, "methods.");
   const SuiteNode method = table.need("method");
   const auto label = table.find("variant");
@@ -137,17 +163,21 @@ void add_variants(const SuiteNode& node, const std::optional<SuiteNode>& budget,
   for (const SuiteNode& setting : table.others()) {
     const bool swept = setting.node->is_array();
     const std::string key = setting.key.substr(std::string_view("methods.").size());
+    const std::vector<SuiteNode> values = swept ? setting.elements() : std::vector{setting};
+    if (values.size() > kMaxVariants / drafts.size())
+      throw InputError("{}: more than {} combinations of the settings that are lists", setting.where(),
+                       kMaxVariants);
     std::vector<Draft> next;
     for (const Draft& draft : drafts)
-      for (const SuiteNode& value : swept ? setting.elements() : std::vector{setting}) {
+      for (const SuiteNode& value : values) {
         next.push_back(draft);
         if (swept) next.back().label = fmt::format("{}/{}", draft.label, value.scalar());
         next.back().settings.push_back({key, value.scalar(), value.where()});
       }
     drafts = std::move(next);
-    if (drafts.size() > kMaxVariants)
-      throw InputError("{}: more than {} combinations", setting.where(), kMaxVariants);
   }
+  if (out.size() + drafts.size() > kMaxAllVariants)
+    throw InputError("{}: more than {} rows in the whole suite", method.where(), kMaxAllVariants);
   for (Draft& draft : drafts) {
     const auto has = [&](const auto& s, std::string_view key) {
       return std::any_of(s.begin(), s.end(), [&](const Setting& x) { return x.key == key; });
@@ -165,16 +195,16 @@ void add_variants(const SuiteNode& node, const std::optional<SuiteNode>& budget,
       if (std::string_view(e.what()).starts_with(method.file)) throw;
       throw InputError("{}: {}", method.where(), e.what());
     }
-    for (std::size_t i = 0; i + 1 < out.size(); ++i)
-      if (out[i].label == draft.label)
-        throw InputError("{}: two rows are called {}; give this one another name with variant = \"...\"",
-                         method.where(), printable(draft.label));
+    if (!labels.insert(draft.label).second)
+      throw InputError("{}: two rows are called {}; give this one another name with variant = \"...\"",
+                       method.where(), printable(draft.label));
   }
 }
 
 }  // namespace
 
 Suite parse_suite(std::string_view text, const std::string& where, Device device) {
+  check_toml_keys(text, where);
   toml::table root;
   try {
     root = toml::parse(text, where);
@@ -200,8 +230,9 @@ Suite parse_suite(std::string_view text, const std::string& where, Device device
   } else {
     for (const Profile& profile : profiles()) suite.profiles.emplace_back(profile.name);
   }
+  std::set<std::string> labels;
   for (const SuiteNode& method : table.need("methods").elements())
-    add_variants(method, budget, device, suite.variants);
+    add_variants(method, budget, device, labels, suite.variants);
   table.refuse_others();
   return suite;
 }

@@ -16,12 +16,20 @@ struct SuiteVariant {
   bool is_called(std::string_view name) const { return name == label || name == method.name; }
 };
 
+// A token by its id or, where there is one, by its text.
+struct SuiteToken {
+  std::uint64_t id = 0;
+  std::string text = {}, where = {};  // where: for messages
+};
+
 struct SuiteTargets {
+  std::vector<SuiteToken> tokens = {};  // these; or, where there are none, those whose q lies in a band:
   double q_low = 1e-9, q_high = 1e-5;
   std::size_t count = 16;  // per pair of model and distribution; fewer where there are not as many
   std::uint64_t seed = 1;
   // A name in the folders called truth, or a path; {model} and {dist} stand for their names.
   std::string truth = "{model}-{dist}.json";
+  bool truth_needed = true;  // false: what has no such file has no known truth
 };
 
 struct Suite {

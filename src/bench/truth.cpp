@@ -1,8 +1,10 @@
 #include "bench/truth.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <tuple>
 
+#include "core/data_places.h"
 #include "core/json.h"
 
 namespace deeptail {
@@ -22,19 +24,30 @@ std::string describe(const TruthRange& range) {
   return fmt::format("{} seed {}, inputs {} to {}", range.source, range.seed, range.first, range.end() - 1);
 }
 
+std::optional<std::string> find_truth(const std::string& file_name) {
+  std::error_code error;
+  for (const std::filesystem::path& place : data_places("truth"))
+    if (std::filesystem::is_regular_file(place / file_name, error)) return (place / file_name).string();
+  return std::nullopt;
+}
+
 std::string_view drawn_by(const TruthRange& range) {
   return range.source == kFp16Source ? "deeptail" : std::string_view(range.source);
 }
 
+bool ByPlace::operator()(const TruthRange& a, const TruthRange& b) const {
+  return std::tuple(drawn_by(a), a.seed, a.first, a.count) <
+         std::tuple(drawn_by(b), b.seed, b.first, b.count);
+}
+
+bool share_inputs(const TruthRange& a, const TruthRange& b) {
+  return drawn_by(a) == drawn_by(b) && a.seed == b.seed && a.first < b.end() && b.first < a.end();
+}
+
 std::optional<std::pair<TruthRange, TruthRange>> sort_ranges(std::vector<TruthRange>& ranges) {
-  std::sort(ranges.begin(), ranges.end(), [](const TruthRange& a, const TruthRange& b) {
-    return std::tuple(drawn_by(a), a.seed, a.first, a.count) <
-           std::tuple(drawn_by(b), b.seed, b.first, b.count);
-  });
-  for (std::size_t i = 1; i < ranges.size(); ++i) {
-    const TruthRange &a = ranges[i - 1], &b = ranges[i];
-    if (drawn_by(a) == drawn_by(b) && a.seed == b.seed && b.first < a.end()) return std::pair{a, b};
-  }
+  std::sort(ranges.begin(), ranges.end(), ByPlace());
+  for (std::size_t i = 1; i < ranges.size(); ++i)
+    if (share_inputs(ranges[i - 1], ranges[i])) return std::pair{ranges[i - 1], ranges[i]};
   return std::nullopt;
 }
 

@@ -1,7 +1,8 @@
-// Ranges of sample numbers.
+// Where truth files lie, ranges of sample numbers.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "deeptail/bench.h"
@@ -11,9 +12,17 @@ namespace deeptail {
 // Largest number of samples in a file, and of a sample's number.
 inline constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 62;
 
+// The file of this name in the folders called truth: "dt-1l-hex.json". Nothing where there is none.
+std::optional<std::string> find_truth(const std::string& file_name);
+
 // Who drew the inputs: sources that differ only in how they decide what is said draw the same ones.
 std::string_view drawn_by(const TruthRange& range);
 
+// The order of ranges: those of one source and seed are together, by their first input.
+struct ByPlace {
+  bool operator()(const TruthRange& a, const TruthRange& b) const;
+};
+bool share_inputs(const TruthRange& a, const TruthRange& b);
 // Sorts; the first two ranges that share inputs, if any.
 std::optional<std::pair<TruthRange, TruthRange>> sort_ranges(std::vector<TruthRange>& ranges);
 // Neighbours of sorted ranges that touch become one.

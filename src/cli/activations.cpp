@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/parse.h"
+#include "cli/read_files.h"
 #include "core/json.h"
 #include "core/write_file.h"
 
@@ -19,8 +20,12 @@ struct CaptureOptions {
 void run_capture(const CaptureOptions& o) {
   const CaptureConfig config{.count = parse_count(o.count, "--count"), .seed = o.seed};
   config.validate();
+  ReadFiles reads;
+  reads.add_subject(o.model, o.dist);
+  reads.refuse_output(o.out);
   check_writable(o.out);
   if (!o.unembed_out.empty()) {
+    reads.refuse_output(o.unembed_out);
     check_writable(o.unembed_out);
     check_distinct(o.out, o.unembed_out);
   }

@@ -1,6 +1,7 @@
 // deeptail bench export
 #include "bench/export_run.h"
 #include "cli/bench.h"
+#include "cli/read_files.h"
 #include "core/write_file.h"
 
 namespace deeptail::cli {
@@ -14,9 +15,14 @@ struct ExportOptions {
 void bench_export(const ExportOptions& o) {
   if (o.csv.empty() && o.jsonl.empty()) throw InputError("expected --csv FILE or --jsonl FILE");
   if (!o.csv.empty() && !o.jsonl.empty()) check_distinct(o.csv, o.jsonl);
-  const Run run = read_run(o.run);
+  ReadFiles reads;
+  reads.add_run(o.run);
+  for (const std::string& out : {o.csv, o.jsonl})
+    if (!out.empty()) reads.refuse_output(out);
+  const RunSnapshot snapshot = read_snapshot(o.run);
+  const Run& run = snapshot.run;
   if (!o.csv.empty()) write_file(o.csv, csv_of(run));
-  if (!o.jsonl.empty()) write_file(o.jsonl, jsonl_of(o.run));
+  if (!o.jsonl.empty()) write_file(o.jsonl, jsonl_of(snapshot));
   fmt::print("{}: {} of {} items{}\n", o.run, run.items.size(), run.header.items,
              run.items.size() < run.header.items ? "; the run is not finished" : "");
 }

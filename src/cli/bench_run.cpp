@@ -71,13 +71,13 @@ void dry_run(const Grid& grid, const RunOptions& options, ThreadPool& pool, cons
     return !interrupted();
   });
   if (interrupted()) throw Stopped(kInterrupted, "interrupted; a dry run leaves nothing behind");
-  fmt::print("{}: {} pairs of model and distribution, {} items{}, {} of them done\n", grid.suite.name,
-             grid.pairs.size(), forecast.items, o.shard == "1/1" ? "" : " in shard " + o.shard,
-             forecast.done);
+  fmt::print("{}: {} pairs of model and distribution, {} items{}, {} of them done\n",
+             printable(grid.suite.name), grid.pairs.size(), forecast.items,
+             o.shard == "1/1" ? "" : " in shard " + o.shard, forecast.done);
   fmt::print("{:<40} {:>8} {:>10} {:>10}\n", "to do", "items", "s each", "time");
   for (const Forecast::Row& row : forecast.rows)
     if (row.items > 0)
-      fmt::print("{:<40} {:>8} {:>10.3g} {:>10}\n", row.variant, row.items,
+      fmt::print("{:<40} {:>8} {:>10.3g} {:>10}\n", printable(row.variant), row.items,
                  row.seconds / static_cast<double>(row.items), clock_text(row.seconds));
   if (forecast.capture_seconds > 0.0)
     fmt::print("{:<40} {:>8} {:>10} {:>10}\n", "activations", "", "", clock_text(forecast.capture_seconds));
@@ -120,7 +120,7 @@ void bench_run(const BenchRunOptions& o) {
   const Grid grid = build_grid(suite_on_device(o));
   catch_interrupts();
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet),
-                      {.label = grid.suite.name, .unit = "items", .total = grid.items.size()});
+                      {.label = printable(grid.suite.name), .unit = "items", .total = grid.items.size()});
   const RunHooks hooks{.keep_going = [] { return !interrupted(); },
                        .progress =
                            [&](const RunProgress& p) {

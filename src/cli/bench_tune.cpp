@@ -9,7 +9,8 @@
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 #include "cli/parse.h"
-#include "core/data_places.h"
+#include "cli/read_files.h"
+#include "core/file_lock.h"
 #include "core/json.h"
 #include "core/progress.h"
 #include "core/write_file.h"
@@ -36,14 +37,13 @@ struct TunePair {
 
 Truth load_truth(const std::string& model, const std::string& dist, const Subject& subject) {
   const std::string name = fmt::format("{}-{}.json", model, dist);
-  for (const auto& place : data_places("truth"))
-    if (const std::string path = (place / name).string(); std::filesystem::is_regular_file(path)) {
-      Truth truth = read_truth(path);
-      check_counts_of(truth, path, subject.provenance, subject.model.config().d_vocab);
-      return truth;
-    }
-  throw InputError("truth/{}: not found; count it with `deeptail truth --model {} --dist {}`", name, model,
-                   dist);
+  const auto path = find_truth(name);
+  if (!path)
+    throw InputError("truth/{}: not found; count it with `deeptail truth --model {} --dist {}`", name, model,
+                     dist);
+  Truth truth = read_truth(*path);
+  check_counts_of(truth, *path, subject.provenance, subject.model.config().d_vocab);
+  return truth;
 }
 
 std::map<std::pair<std::string, std::string>, TunePair> load_pairs(const TuneConfig& config) {
@@ -146,9 +146,23 @@ void write_table(const std::string& path, const TuneResults& results) {
   write_file(path, to_json(all));
 }
 
+// What the search reads; its own files are read and written.
+ReadFiles files_of_search(const TuneConfig& config) {
+  ReadFiles reads;
+  for (const std::string& model : config.models)
+    for (const std::string& dist : config.dists) {
+      reads.add_subject(model, dist);
+      if (const auto truth = find_truth(fmt::format("{}-{}.json", model, dist))) reads.add_file(*truth);
+    }
+  return reads;
+}
+
 void run_bench_tune(TuneOptions o) {
   o.config.samples = parse_count(o.samples, "--samples");
   o.config.validate();
+  const ReadFiles reads = files_of_search(o.config);
+  for (const std::string& out : {o.out, o.table})
+    if (!out.empty()) reads.refuse_output(out);
   if (!o.table.empty()) {  // mistakes are told before the search, not after it
     check_writable(o.table);
     if (!o.out.empty()) check_distinct(o.out, o.table);
@@ -156,6 +170,8 @@ void run_bench_tune(TuneOptions o) {
   }
   catch_interrupts();
   TuneResults results;
+  std::optional<WorkLock> lock;  // two searches into one file would mix their lines
+  if (!o.out.empty()) lock.emplace(o.out);
   if (!o.out.empty()) results = parse_tune_results(text_of(o.out), o.config, o.out);
   run_cells(o, results);
   print_table(o.config, results);

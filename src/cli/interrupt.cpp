@@ -26,7 +26,7 @@ void remember(int signal) {
 }  // namespace
 
 void exit_on_interrupts() {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
     struct sigaction before {};
     ::sigaction(signal, nullptr, &before);
     if (before.sa_handler == SIG_IGN) continue;  // nohup, a job in the background

@@ -18,7 +18,7 @@ class Stopped : public std::runtime_error {
 };
 inline constexpr int kInterrupted = 3, kBudgetSpent = 4;
 
-// For commands that have nothing to save: SIGINT and SIGTERM end the program with exit code 3.
+// As long as there is nothing to save: SIGINT, SIGTERM and SIGUSR1 end the program with exit code 3.
 void exit_on_interrupts();
 // From now on SIGINT, SIGTERM and SIGUSR1 only set a flag; the second one ends the program as usual.
 void catch_interrupts();

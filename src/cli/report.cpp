@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/read_files.h"
 #include "core/write_file.h"
 #include "estimators/load_subject.h"
 #include "report/page/page.h"
@@ -45,12 +46,26 @@ ReportExtras whitening_of(const RunHeader& header, const Report& report, ThreadP
   return out;
 }
 
-void write_tables(const std::string& folder, const Report& report) {
-  for (const TableFile& file : report_tables(report))
-    write_file((std::filesystem::path(folder) / file.name).string(), file.text);
+void write_tables(const std::string& folder, const Report& report, const ReadFiles& reads) {
+  for (const TableFile& file : report_tables(report)) {
+    const std::string path = (std::filesystem::path(folder) / file.name).string();
+    reads.refuse_output(path);
+    write_file(path, file.text);
+  }
+}
+
+// The runs and the counts. (The models are read, too, but need not be there.)
+ReadFiles files_of_report(const ReportOptions& options) {
+  ReadFiles reads;
+  for (const std::string& folder : options.runs) reads.add_run(folder);
+  if (!options.truth.empty()) reads.add_folder(options.truth, ".json");
+  for (const std::string& folder : list_models()) reads.add_folder(folder);
+  return reads;
 }
 
 void run_report(const ReportOptions& options) {
+  const ReadFiles reads = files_of_report(options);
+  reads.refuse_output(options.out);
   std::vector<Run> runs;
   for (const std::string& folder : options.runs) {
     runs.push_back(read_run(folder));
@@ -63,7 +78,7 @@ void run_report(const ReportOptions& options) {
   const Report report = make_report(run, pool);
   const ReportExtras extras = whitening_of(run.header, report, pool);
   write_file(options.out, render_page(report_page(), report_json(report, run, extras)));
-  if (!options.tables.empty()) write_tables(options.tables, report);
+  if (!options.tables.empty()) write_tables(options.tables, report, reads);
   if (options.quiet) return;
   const auto plural = [](std::size_t n) { return n == 1 ? "" : "s"; };
   fmt::print("{}: {} of {} estimates, {} setting{}, {} model{}, {} distribution{}\n", options.out,

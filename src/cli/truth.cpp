@@ -1,12 +1,16 @@
 // deeptail truth: count what a model says; merge, show, compare and import counts.
 #include <chrono>
+#include <filesystem>
 #include <limits>
 
+#include "bench/truth.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/read_files.h"
 #include "cli/truth_report.h"
+#include "core/json.h"
 #include "core/progress.h"
 #include "core/tell.h"
 #include "core/write_file.h"
@@ -53,6 +57,9 @@ void run_count(const CountOptions& o) {
   const std::uint64_t samples = parse_count(o.samples, "--samples");
   if (!(o.seconds > 0.0)) throw InputError("--seconds {}: expected a positive number", o.seconds);
   if (o.near_tie && !(*o.near_tie >= 0.0)) throw InputError("--near-tie {}: expected 0 or more", *o.near_tie);
+  ReadFiles reads;
+  reads.add_subject(o.model, o.dist);
+  reads.refuse_output(o.out);
   const Subject subject = load_subject(o.model, o.dist);
   const Provenance& p = subject.provenance;
   const bool on_cuda = o.device == "cuda";
@@ -93,7 +100,26 @@ void run_count(const CountOptions& o) {
   report(state, outcome, o.out);
 }
 
+void refuse_own_files(const FileOptions& o) {
+  ReadFiles reads;
+  for (const std::string& file : o.files) reads.add_file(file);
+  reads.refuse_output(o.out);
+}
+
+// A file, or the name of one in the folders called truth: dt-1l-hex.
+Truth truth_called(const std::string& name) {
+  if (std::filesystem::exists(name)) return read_truth(name);
+  for (const std::string& file_name : {name, name + ".json"})
+    if (const auto path = find_truth(file_name)) return read_truth(*path);
+  throw InputError(
+      "{}: no such file, and none of this name in $DEEPTAIL_HOME/truth, ./truth or beside the program; "
+      "`deeptail "
+      "truth` counts one",
+      name);
+}
+
 void merge(const FileOptions& o) {
+  refuse_own_files(o);
   const Truth merged = merge_truth(o.files);
   write_file(o.out, to_json(merged));
   fmt::print("{}: {} inputs of {} files\n", o.out, merged.samples(), o.files.size());
@@ -101,12 +127,13 @@ void merge(const FileOptions& o) {
     if (range.source != merged.ranges[0].source) {
       tell(stderr,
            "note: counted by different programs ({} and {}), whose arithmetic may differ at near-ties\n",
-           merged.ranges[0].source, range.source);
+           printable(merged.ranges[0].source), printable(range.source));
       break;
     }
 }
 
 void import(const FileOptions& o) {
+  refuse_own_files(o);
   const Truth truth = import_truth(o.files.at(0), o.model, o.dist);
   write_file(o.out, to_json(truth));
   fmt::print("{}: {} inputs, {} tokens seen\n", o.out, truth.samples(), truth.counts.size());
@@ -120,15 +147,18 @@ void add_file_commands(CLI::App& truth) {
   sub->callback([o] { merge(*o); });
 
   sub = truth.add_subcommand("show", "What was counted: tokens seen, decades, frequent and rare tokens");
-  sub->add_option("FILE", o->files, "Truth file")->required()->expected(1);
+  sub->add_option("FILE", o->files, "Truth file, or the name of one that is shipped: dt-1l-hex")
+      ->required()
+      ->expected(1);
   sub->add_flag("--json", o->json, "Machine-readable output");
-  sub->callback([o] { show_truth(read_truth(o->files.at(0)), o->json); });
+  sub->callback([o] { show_truth(truth_called(o->files.at(0)), o->json); });
 
   sub = truth.add_subcommand("compare",
                              "Do two independent counts agree? And what did the first one never see?");
-  sub->add_option("FILES", o->files, "Two truth files")->required()->expected(2);
+  sub->add_option("FILES", o->files, "Two truth files, or names")->required()->expected(2);
   sub->add_flag("--json", o->json, "Machine-readable output");
-  sub->callback([o] { show_comparison(read_truth(o->files.at(0)), read_truth(o->files.at(1)), o->json); });
+  sub->callback(
+      [o] { show_comparison(truth_called(o->files.at(0)), truth_called(o->files.at(1)), o->json); });
 
   sub =
       truth.add_subcommand("import", "Counts kept as one tensor (ARC's frequencies32-*.pt) as a truth file");

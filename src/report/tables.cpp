@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/csv.h"
 #include "deeptail/report.h"
 
 namespace deeptail {
@@ -143,16 +144,6 @@ std::string latex(const LossTable& table) {
   return out + "\\bottomrule\n\\end{tabular}\n";
 }
 
-// RFC 4180: quoted where a comma or a quote needs it.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
 std::string csv_fields(const std::vector<std::string>& texts) {
   std::string out;
   for (const std::string& text : texts) out += fmt::format("{}{}", out.empty() ? "" : ",", csv_field(text));

@@ -290,7 +290,7 @@ TEST_F(BenchCommand, BadSuitesSayFileLineAndKey) {
   bad("name = \"tiny\"", "name = ", "1: not valid TOML");
   bad("name = \"tiny\"", "nome = \"tiny\"", "1: key \"name\" is missing");
   bad("count = 2", "count = 2\ncuont = 3",
-      "8: targets.cuont: unknown key; expected band, count, seed, truth");
+      "8: targets.cuont: unknown key; expected band, count, seed, tokens, truth");
   bad("count = 2", "count = \"many\"", "7: targets.count: expected a whole number");
   bad("band = [1e-6, 1e-3]", "band = [1e-3, 1e-6]", "6: targets.band: expected the smaller");
   bad("band = [1e-6, 1e-3]", "band = [0, 1e-6]", "6: targets.band: expected a number above 0");

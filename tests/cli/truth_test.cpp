@@ -55,6 +55,16 @@ TEST_F(TruthCommand, ShowKeepsTheContract) {
   EXPECT_NE(text.out.find("\"e\""), std::string::npos) << text.out;
 }
 
+TEST_F(TruthCommand, ShippedCountsHaveNames) {
+  EXPECT_EQ(json("truth show dt-1l-hex"), json("truth show truth/dt-1l-hex.json"));
+  EXPECT_EQ(run("truth show dt-1l-hex.json").code, 0);
+  ASSERT_EQ(
+      run("truth --model dt-1l --dist hex --seed 9 --samples 2000 --quiet --out '" + path("a") + "'").code,
+      0);
+  EXPECT_GT(json("truth compare '" + path("a") + "' dt-1l-hex").at("p_value").get<double>(), 1e-6);
+  refused("truth show dt-1l-nothing", "dt-1l-nothing: no such file, and none of this name in");
+}
+
 TEST_F(TruthCommand, CountsMergesAndCompares) {
   ASSERT_EQ(run(count("all.json", "--samples 3000 --quiet")).code, 0);
   ASSERT_EQ(run(count("a.json", "--samples 1e3 --quiet")).code, 0);

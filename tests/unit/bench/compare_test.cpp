@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 
 #include "deeptail/bench.h"
@@ -42,6 +43,33 @@ TEST(CompareTruth, PartOfTheOther) {
   const TruthComparison c = compare_truth(part, all);
   EXPECT_EQ(c.chi_square, compare_truth(part, counts_of(2, {{1, 900}, {2, 1100}})).chi_square);
   EXPECT_THROW(compare_truth(all, part), InputError);
+}
+
+// Every other input of b, each a range of its own: quadratic time would be minutes.
+TEST(CompareTruth, ManyRanges) {
+  constexpr std::uint64_t kRanges = 100000;
+  Truth a = counts_of(1, {{1, kRanges}}), b = counts_of(1, {{1, 2 * kRanges}});
+  a.ranges.clear();
+  for (std::uint64_t i = 0; i < kRanges; ++i) a.ranges.push_back({"x", 1, 2 * i, 1});
+  const auto start = std::chrono::steady_clock::now();
+  const TruthComparison c = compare_truth(a, b);
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 5.0);
+  EXPECT_EQ(c.n_tokens, 1u);
+  EXPECT_EQ(c.max_z, 0.0);
+  a.ranges.back().count = 3;  // beyond the end of b
+  EXPECT_THROW(compare_truth(a, b), InputError);
+}
+
+TEST(CompareTruth, PartsOfSeveralRanges) {
+  Truth a = counts_of(1, {{1, 30}, {2, 70}}), b = counts_of(1, {{1, 300}, {2, 700}});
+  a.ranges = {{"x", 1, 50, 20}, {"x", 1, 70, 30}, {"x", 2, 0, 50}};
+  b.ranges = {{"x", 1, 40, 400}, {"x", 2, 0, 50}, {"x", 3, 0, 550}};
+  const TruthComparison c = compare_truth(a, b, 1.0);
+  EXPECT_EQ(c.n_tokens, 2u);
+  EXPECT_NEAR(c.chi_square, 0.0, 1e-9);
+  b.ranges[1].count = 40;  // no longer holds all of it
+  b.ranges[2].count = 560;
+  EXPECT_THROW(compare_truth(a, b), InputError);
 }
 
 TEST(CompareTruth, RefusesSharedInputsAndOtherSubjects) {

@@ -108,7 +108,7 @@ TEST_F(CountTruth, OneAtATimeCountsIntoAFile) {
     try {
       count(other);
     } catch (const InputError& e) {
-      refused += std::string(e.what()).find("another process is counting") != std::string::npos ? 1 : 0;
+      refused += std::string(e.what()).find("another process is at work") != std::string::npos ? 1 : 0;
     }
     return true;
   };

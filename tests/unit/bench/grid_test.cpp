@@ -74,6 +74,54 @@ TEST(GridItems, EveryItemOnceWithItsOwnSeed) {
   EXPECT_EQ(clouds.size(), 4u);  // one per pair and replica
 }
 
+// Runs of earlier versions go on: these are the ids that they have.
+TEST(GridItems, IdsStayAndDoNotCollide) {
+  const auto id = [](const std::string& model, const std::string& dist, const std::string& variant) {
+    return item_id({.model = model, .dist = dist, .variant = variant, .target = {723}});
+  };
+  EXPECT_EQ(id("dt-1l", "hex", "ga-amls/student_t/mala"), "2670adf7bef2d53a");
+  EXPECT_EQ(item_id({.model = "dt-2l", .dist = "caps", .variant = "mc", .target = {12, 15}, .replica = 3}),
+            "031cb12ee7ea8ad4");
+  EXPECT_NE(id("a", "b|c", "mc"), id("a|b", "c", "mc"));
+  EXPECT_NE(id("a", "b", "|mc"), id("a", "b|", "mc"));
+  EXPECT_NE(id("||||", "b", "mc"), id("|||", "|b", "mc"));
+  EXPECT_NE(id("1:a", "b|", "mc"), id("1", ":ab|", "mc"));
+}
+
+TEST(GridTargets, NamedTokensWithAndWithoutCounts) {
+  const std::string root = DEEPTAIL_SOURCE;
+  const auto grid_of = [&](const std::string& targets) {
+    return build_grid(
+        parse_suite(fmt::format("name = \"g\"\nmodels = [\"{0}/models/dt-1l\"]\ndistributions = "
+                                "[\"{0}/distributions/hex.json\"]\n[targets]\n{1}\n[[methods]]\n"
+                                "method = \"mc\"\n",
+                                root, targets),
+                    "grid.toml"));
+  };
+  const Grid three = grid_of("tokens = [310, \" the\", 5]");
+  ASSERT_EQ(three.pairs.size(), 1u);
+  ASSERT_EQ(three.pairs[0].targets.size(), 3u);
+  EXPECT_EQ(three.pairs[0].targets[0].token, 5);
+  EXPECT_EQ(three.items.size(), 3u);
+  const Grid known = grid_of("tokens = [69, 4000]\ntruth = \"" + root + "/truth/{model}-{dist}.json\"");
+  EXPECT_EQ(known.header.truths.size(), 1u);
+  EXPECT_EQ(known.described(known.items[0]).truth_count, 876220193u);
+  EXPECT_TRUE(known.described(known.items[1]).truth_known());
+  const auto refused = [&](const std::string& targets, const std::string& part) {
+    try {
+      grid_of(targets);
+      FAIL() << targets;
+    } catch (const InputError& e) {
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+  };
+  refused("tokens = [310, 4096]",
+          "grid.toml: line 5: targets.tokens: token 4096 of model dt-1l: it has the tokens");
+  refused("tokens = [\"no such token\"]", "it is not one token");
+  refused("tokens = [69, \"e\"]", "token 69 of model dt-1l is there twice");
+  refused("tokens = [69]\ntruth = \"/none.json\"", "/none.json: cannot open");
+}
+
 TEST(GridItems, ShardsPartTheGridEvenly) {
   const Grid grid = example_grid();
   for (const std::size_t n : {1, 2, 3, 5, 7, 200}) {
@@ -160,6 +208,16 @@ TEST(Claims, HeldByOneAndGoneWithIt) {
     EXPECT_FALSE(c.try_claim(4));
   }
   EXPECT_THROW(Claims("/nowhere"), InputError);
+  {
+    Claims a(folder);
+    EXPECT_TRUE(a.try_claim(3));
+    std::filesystem::remove(folder + "/claims.lock");
+    Claims b(folder);  // knows nothing of a's file
+    EXPECT_TRUE(b.try_claim(5));
+    EXPECT_TRUE(a.try_claim(6));
+    EXPECT_FALSE(a.try_claim(5));
+    EXPECT_FALSE(b.try_claim(3));  // a came over with what it had
+  }
   std::filesystem::remove_all(folder);
 }
 

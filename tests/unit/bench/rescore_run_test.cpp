@@ -93,5 +93,16 @@ TEST_F(RescoreRun, RefusesCountsOfSomethingElse) {
   refused(run, "distribution camel, which its run.json does not name");
 }
 
+TEST_F(RescoreRun, WhatIsNotKnownMayStaySo) {
+  deeptail::Run run = chosen_by_small_counts();
+  for (RunItem& item : run.items) item.truth_count = item.truth_samples = 0;
+  run.header.truths.clear();
+  deeptail::Run still = rescore_run(run, folder_.string());
+  EXPECT_FALSE(still.items[0].truth_known());
+  EXPECT_TRUE(still.header.truths.empty());
+  write_counts(std::string(64, 'b'));
+  EXPECT_EQ(rescore_run(run, folder_.string()).items[0].truth_count, 27u);
+}
+
 }  // namespace
 }  // namespace deeptail

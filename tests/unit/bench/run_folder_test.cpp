@@ -176,6 +176,54 @@ TEST_F(RunFolder, BadLinesSayWhere) {
   refused("\"log10_p\":", "\"log10_p\":null,\"x\":", "key \"estimate\": key \"log10_p\": expected a number");
 }
 
+// With a good checksum, as a program of one's own would write them.
+TEST_F(RunFolder, ImpossibleValuesAreRefused) {
+  const auto refused = [&](const std::string& key, const std::string& value, const std::string& part) {
+    std::string line = example_line(0);
+    const std::size_t at = line.find("\"" + key + "\":", line.find("\"estimate\":")) + key.size() + 3;
+    line.replace(at, line.find_first_of(line[at] == '[' ? "]" : ",}", at) + (line[at] == '[' ? 1 : 0) - at,
+                 value);
+    put("a", line + "\n" + commit_line(example(0).id, line) + "\n");
+    expect_refused([&] { read_run(folder_); }, "shard-a.jsonl line 1: key \"estimate\": " + part);
+  };
+  const std::string interval = "expected a probability and an interval of at most 1, its lower end first";
+  refused("log10_p", "5", interval);
+  refused("log10_p", "\"inf\"", interval);
+  refused("ci95", "[0.9,0.1]", interval);
+  refused("ci95", "[0.5,1.5]", interval);
+  refused("status", "\"a,b\"",
+          "key \"status\": expected one of ok, not_reached_upper_bound, extinct, budget_spent");
+  refused("guarantee", "\"sure\"", "key \"guarantee\": expected one of unbiased, consistent, model_based");
+  refused("guarantee", "1", "key \"guarantee\": expected one of");
+  refused("forward", "-1", "key \"cost\": key \"forward\": expected a whole number");
+  refused("flops", "-1", "key \"cost\": key \"flops\": expected 0 or more");
+  refused("seconds", "\"inf\"", "key \"cost\": key \"seconds\": expected 0 or more");
+}
+
+TEST_F(RunFolder, ASecondKeyIsNotTakenForTheFirst) {
+  std::string line = example_line(0);
+  line.back() = ',';
+  line += "\"item\":\"x\"}";
+  put("a", line + "\n" + commit_line(example(0).id, line) + "\n");
+  expect_refused([&] { read_run(folder_); }, "shard-a.jsonl line 1: ");
+}
+
+TEST_F(RunFolder, AnUnknownTruthIsNull) {
+  RunItem item = example(0);
+  item.truth_count = item.truth_samples = 0;
+  const std::string line = data_line(item, to_json(Estimate{.method = "mc", .target = {7}}));
+  EXPECT_NE(line.find("\"truth\":null"), std::string::npos) << line;
+  EXPECT_FALSE(parse_data_line(line, "line").truth_known());
+  EXPECT_TRUE(parse_data_line(example_line(0), "line").truth_known());
+}
+
+TEST_F(RunFolder, AShardThatIsALinkIsLeftAlone) {
+  write_file(folder_ + "/precious", "mine");
+  fs::create_symlink("precious", shard("a"));
+  expect_refused([&] { ShardWriter(folder_, "a"); }, "shard-a.jsonl: is a symbolic link");
+  EXPECT_EQ(read_from(folder_ + "/precious", 0), "mine");
+}
+
 TEST_F(RunFolder, HeaderOfAnotherRun) {
   const RunHeader header = example_header();
   EXPECT_NO_THROW(check_same_run(parse_run_header(to_json(header), "run.json"), header, "runs/x"));

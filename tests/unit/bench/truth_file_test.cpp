@@ -130,6 +130,23 @@ TEST_F(MergeTruth, AddsCountsAndJoinsRanges) {
   EXPECT_EQ(parse_truth(to_json(merged), "merged").ranges, expected);
 }
 
+TEST_F(MergeTruth, ManyRanges) {
+  constexpr std::uint64_t kRanges = 5000;
+  std::vector<std::string> paths;
+  for (const std::uint64_t part : {1, 0, 2}) {
+    Truth truth{.model = "m", .dist = "d", .counts = {{5, kRanges}}};
+    for (std::uint64_t i = 0; i < kRanges; ++i) truth.ranges.push_back({"x", 1, 3 * i + part, 1});
+    paths.push_back((folder_ / std::to_string(part)).string());
+    write_file(paths.back(), to_json(truth));
+  }
+  const Truth merged = merge_truth(paths);
+  EXPECT_EQ(merged.ranges, (std::vector<TruthRange>{{"x", 1, 0, 3 * kRanges}}));
+  EXPECT_EQ(merged.count(5), 3 * kRanges);
+  paths.push_back(paths[1]);
+  EXPECT_NE(refusal_of(paths).find("overlaps x seed 1, inputs 0 to 0"), std::string::npos)
+      << refusal_of(paths);
+}
+
 TEST_F(MergeTruth, CountsByFp16HaveTheSameInputs) {
   const std::string a = file("a", 1, 10), same = file("b", 1, 10, nullptr, "deeptail-fp16"),
                     next = file("c", 1, 16, nullptr, "deeptail-fp16");
