@@ -6,7 +6,7 @@
 
 namespace deeptail {
 
-inline constexpr std::size_t kMaxKeyParts = 16;
+inline constexpr std::size_t kMaxKeyParts = 8;
 
 // Throws InputError for a dotted key, or the header of a table, of more than kMaxKeyParts parts: the library
 // makes a table within a table of each, and walks through them by calling itself.

@@ -19,7 +19,7 @@ void bench_export(const ExportOptions& o) {
   reads.add_run(o.run);
   for (const std::string& out : {o.csv, o.jsonl})
     if (!out.empty()) reads.refuse_output(out);
-  const RunSnapshot snapshot = read_snapshot(o.run);
+  const RunSnapshot snapshot = o.jsonl.empty() ? RunSnapshot{read_run(o.run), {}} : read_snapshot(o.run);
   const Run& run = snapshot.run;
   if (!o.csv.empty()) write_file(o.csv, csv_of(run));
   if (!o.jsonl.empty()) write_file(o.jsonl, jsonl_of(snapshot));

@@ -34,11 +34,20 @@ TEST(SuiteKeys, OfManyPartsAreRefused) {
     for (const std::string& text : {key + " = 1", "[" + key + "]", "[[" + key + "]]", "x = {" + key + " = 1}",
                                     "x = \"\"\"a\n\"\"\"\"\"" + line, "x = '''a\n''''" + line,
                                     "x = [1.5, 2.5]\n# \"" + line, "x = '\\'" + line})
-      expect_not_read(text, "a key of more than 16 parts");
+      expect_not_read(text, "a key of more than 8 parts");
   }
   EXPECT_NO_THROW(check_toml_keys(repeated("a", kMaxKeyParts, ".") + " = 1", "s.toml"));
   EXPECT_THROW(check_toml_keys(repeated("a", kMaxKeyParts + 1, ".") + " = 1", "s.toml"), InputError);
   expect_not_read("x = 1\n\n" + repeated("a", 20, ".") + " = 1", "s.toml: line 3: ");
+}
+
+// As deep as keys of few parts can be made: within tables within tables.
+TEST(SuiteKeys, NestedTablesAreRefusedInTime) {
+  const std::string key = repeated("a", kMaxKeyParts, ".");
+  std::string text = "1";
+  for (int depth = 0; depth < 250; ++depth) text = "{" + key + " = " + text + "}";
+  expect_not_read("[" + key + "]\nx = " + text, "key \"name\" is missing");
+  expect_not_read("x = " + repeated("[", 5000, "") + repeated("]", 5000, ""), "not valid TOML");
 }
 
 TEST(SuiteKeys, DotsElsewhereAreNot) {
