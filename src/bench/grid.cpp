@@ -49,9 +49,8 @@ std::optional<std::string> truth_path(const SuiteTargets& targets, const std::st
   if (name.find('/') != std::string::npos) return name;
   if (const auto found = find_truth(name)) return found;
   throw InputError(
-      "truth {} of {} on {}: not found in $DEEPTAIL_HOME/truth, ./truth or beside the program; `deeptail "
-      "truth` "
-      "counts it",
+      "truth {} of {} on {}: not found in $DEEPTAIL_HOME/truth, ./truth or beside the program; "
+      "`deeptail truth` counts it",
       name, model, dist);
 }
 

@@ -28,8 +28,7 @@ void check_unchanged(const RunHeader& header, const Provenance& loaded) {
       if (file.name == name && file.sha256 == sha256) return;
     throw InputError(
         "{} {}: has changed since the run began (SHA-256 {:.12} now); what is done is kept: put back what "
-        "the "
-        "run began with and run again, or use another --out",
+        "the run began with and run again, or use another --out",
         what, printable(name), sha256);
   };
   check(header.models, "model", loaded.model, loaded.model_sha256);

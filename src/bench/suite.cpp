@@ -149,55 +149,90 @@ SuiteTargets parse_targets(const SuiteNode& node) {
   return out;
 }
 
-// One entry of [[methods]]; settings that are lists are swept: every combination is a variant.
-void add_variants(const SuiteNode& node, const std::optional<SuiteNode>& budget, Device device,
-                  std::set<std::string>& labels, std::vector<SuiteVariant>& out) {
-  SuiteTable table(node, "methods.");
-  const SuiteNode method = table.need("method");
-  const auto label = table.find("variant");
-  struct Draft {
-    std::string label;
-    std::vector<Setting> settings;
-  };
-  std::vector<Draft> drafts = {{label ? label->text() : method.text(), {}}};
-  for (const SuiteNode& setting : table.others()) {
-    const bool swept = setting.node->is_array();
-    const std::string key = setting.key.substr(std::string_view("methods.").size());
-    const std::vector<SuiteNode> values = swept ? setting.elements() : std::vector{setting};
-    if (values.size() > kMaxVariants / drafts.size())
-      throw InputError("{}: more than {} combinations of the settings that are lists", setting.where(),
+// What the whole suite says about its methods.
+struct MethodDefaults {
+  std::optional<SuiteNode> budget;
+  Device device;
+};
+
+Method method_of(const SuiteNode& name, std::vector<Setting> settings, const MethodDefaults& defaults) {
+  try {
+    const std::vector<std::string> known = make_method(name.text(), {}).settings;
+    const auto takes = [&](const char* key) {
+      const auto is_key = [&](const Setting& x) { return x.key == key; };
+      return std::find(known.begin(), known.end(), key) != known.end() &&
+             std::none_of(settings.begin(), settings.end(), is_key);
+    };
+    if (const auto& budget = defaults.budget; budget && takes("budget"))
+      settings.push_back({"budget", budget->scalar(), budget->where()});
+    if (defaults.device != Device::kCpu && takes("device"))
+      settings.push_back({"device", std::string(name_of(defaults.device)), "--device"});
+    return make_method(name.text(), settings);
+  } catch (const InputError& e) {
+    if (std::string_view(e.what()).starts_with(name.file)) throw;
+    throw InputError("{}: {}", name.where(), e.what());
+  }
+}
+
+// A key of [[methods]] and its value or, where they are a list, its values.
+struct SuiteSetting {
+  SuiteNode node;
+  bool is_list;
+  std::vector<SuiteNode> values;
+
+  explicit SuiteSetting(const SuiteNode& n)
+      : node(n), is_list(n.node->is_array()), values(is_list ? n.elements() : std::vector{n}) {}
+  Setting with(const SuiteNode& value) const {
+    return {node.key.substr(std::string_view("methods.").size()), value.scalar(), value.where()};
+  }
+};
+
+// A variant before its settings are looked at.
+struct VariantDraft {
+  std::string label;
+  std::vector<Setting> settings;
+};
+
+// Every combination of the values is a variant.
+std::vector<VariantDraft> swept(const std::string& label, const std::vector<SuiteSetting>& settings) {
+  std::vector<VariantDraft> drafts = {{label, {}}};
+  for (const SuiteSetting& setting : settings) {
+    if (setting.values.size() > kMaxVariants / drafts.size())
+      throw InputError("{}: more than {} combinations of the settings that are lists", setting.node.where(),
                        kMaxVariants);
-    std::vector<Draft> next;
-    for (const Draft& draft : drafts)
-      for (const SuiteNode& value : values) {
+    std::vector<VariantDraft> next;
+    for (const VariantDraft& draft : drafts)
+      for (const SuiteNode& value : setting.values) {
         next.push_back(draft);
-        if (swept) next.back().label = fmt::format("{}/{}", draft.label, value.scalar());
-        next.back().settings.push_back({key, value.scalar(), value.where()});
+        if (setting.is_list) next.back().label = fmt::format("{}/{}", draft.label, value.scalar());
+        next.back().settings.push_back(setting.with(value));
       }
     drafts = std::move(next);
   }
+  return drafts;
+}
+
+// One entry of [[methods]].
+void add_variants(const SuiteNode& node, const MethodDefaults& defaults, std::set<std::string>& labels,
+                  std::vector<SuiteVariant>& out) {
+  SuiteTable table(node, "methods.");
+  const SuiteNode name = table.need("method");
+  const auto label = table.find("variant");
+  std::vector<SuiteSetting> settings;
+  std::vector<Setting> first;
+  for (const SuiteNode& other : table.others()) {
+    settings.emplace_back(other);
+    first.push_back(settings.back().with(settings.back().values.front()));
+  }
+  method_of(name, first, defaults);  // unknown keys are told before any number of them is combined
+  const std::vector<VariantDraft> drafts = swept(label ? label->text() : name.text(), settings);
   if (out.size() + drafts.size() > kMaxAllVariants)
-    throw InputError("{}: more than {} rows in the whole suite", method.where(), kMaxAllVariants);
-  for (Draft& draft : drafts) {
-    const auto has = [&](const auto& s, std::string_view key) {
-      return std::any_of(s.begin(), s.end(), [&](const Setting& x) { return x.key == key; });
-    };
-    try {
-      const std::vector<std::string> known = make_method(method.text(), {}).settings;
-      const auto takes = [&](const char* key) {
-        return std::find(known.begin(), known.end(), key) != known.end() && !has(draft.settings, key);
-      };
-      if (budget && takes("budget")) draft.settings.push_back({"budget", budget->scalar(), budget->where()});
-      if (device != Device::kCpu && takes("device"))
-        draft.settings.push_back({"device", std::string(name_of(device)), "--device"});
-      out.push_back({draft.label, make_method(method.text(), draft.settings)});
-    } catch (const InputError& e) {
-      if (std::string_view(e.what()).starts_with(method.file)) throw;
-      throw InputError("{}: {}", method.where(), e.what());
-    }
+    throw InputError("{}: more than {} rows in the whole suite", name.where(), kMaxAllVariants);
+  for (const VariantDraft& draft : drafts) {
+    out.push_back({draft.label, method_of(name, draft.settings, defaults)});
     if (!labels.insert(draft.label).second)
       throw InputError("{}: two rows are called {}; give this one another name with variant = \"...\"",
-                       method.where(), printable(draft.label));
+                       name.where(), printable(draft.label));
   }
 }
 
@@ -232,7 +267,7 @@ Suite parse_suite(std::string_view text, const std::string& where, Device device
   }
   std::set<std::string> labels;
   for (const SuiteNode& method : table.need("methods").elements())
-    add_variants(method, budget, device, labels, suite.variants);
+    add_variants(method, {budget, device}, labels, suite.variants);
   table.refuse_others();
   return suite;
 }

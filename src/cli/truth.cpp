@@ -113,8 +113,7 @@ Truth truth_called(const std::string& name) {
     if (const auto path = find_truth(file_name)) return read_truth(*path);
   throw InputError(
       "{}: no such file, and none of this name in $DEEPTAIL_HOME/truth, ./truth or beside the program; "
-      "`deeptail "
-      "truth` counts one",
+      "`deeptail truth` counts one",
       name);
 }
 

@@ -64,12 +64,16 @@ TEST(SuiteKeys, DotsElsewhereAreNot) {
 
 // Together these would take all memory.
 TEST(SuiteSweeps, AreCountedBeforeTheyAreMade) {
-  std::string list = "[1";
-  for (int i = 2; i <= 1000; ++i) list += fmt::format(",{}", i);
+  std::string list = "[1000";
+  for (int i = 1001; i < 2000; ++i) list += fmt::format(",{}", i);
   list += "]";
   const std::string targets = "band = [0.1, 0.2]\ncount = 1";
-  expect_not_read(suite_with(targets, "method = \"mc\"\na = " + list + "\nb = " + list + "\nc = " + list),
-                  "line 10: methods.b: more than 1000 combinations");
+  expect_not_read(suite_with(targets, "method = \"ga-amls\"\nparticles = " + list + "\nmoves = " + list +
+                                          "\ncalibration = " + list),
+                  "line 10: methods.moves: more than 1000 combinations");
+  std::string unknown = "method = \"mc\"\nbudget = " + list;
+  for (int i = 0; i < 10000; ++i) unknown += fmt::format("\nk{} = 1", i);
+  expect_not_read(suite_with(targets, unknown), "line 10: methods.k0: method mc has no setting \"k0\"");
   std::string methods = "method = \"mc\"\nbudget = " + list;
   for (int i = 0; i < 10; ++i)
     methods += fmt::format("\n[[methods]]\nmethod = \"mc\"\nvariant = \"v{}\"\nbudget = {}", i, list);
