@@ -25,9 +25,7 @@ class CountingModel {
 
   // free tokens, then kEnd.
   CountingModel(std::size_t n_free, std::array<double, kValues> probabilities, int threshold)
-      : n_free_(n_free), p_(probabilities), threshold_(threshold) {
-    build_weights();
-    model_ = Transformer::from_tensors(config(), tensors_, "counting model");
+      : n_free_(n_free), p_(probabilities), threshold_(threshold), model_(built()) {
     dist_.name = "counting";
     dist_.d_vocab = kVocab;
     dist_.tables = {TokenTable("value", {0, 1, 2, 3}, {p_.begin(), p_.end()}, "counting"),
@@ -55,6 +53,11 @@ class CountingModel {
   }
 
  private:
+  Transformer built() {
+    build_weights();
+    return Transformer::from_tensors(config(), tensors_, "counting model");
+  }
+
   static constexpr std::array<float, 4> kU = {1, 1, -1, -1}, kF = {1, -1, 1, -1}, kG = {1, -1, -1, 1};
 
   ModelConfig config() const {
