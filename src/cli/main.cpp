@@ -51,7 +51,7 @@ int run(int argc, char** argv) {
   deeptail::cli::arrange_help(app);
   if (argc < 2) {
     deeptail::cli::print_help(app);
-    return kOk;
+    return kUsage;
   }
   deeptail::cli::keep_command_line(argc, argv);
   deeptail::cli::refuse_unknown_command(app, {argv + 1, argv + argc});

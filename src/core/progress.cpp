@@ -21,7 +21,8 @@ constexpr std::chrono::milliseconds kBeat{500};
 
 // The parts of a line; those that are not known are empty.
 struct ProgressParts {
-  std::string label, percent, counts, rate, elapsed, eta;
+  std::string label;  // with the item
+  std::string percent, counts, rate, elapsed, eta;
 };
 
 ProgressParts parts_of(const ProgressState& p) {
@@ -120,7 +121,9 @@ std::string progress_line(const ProgressState& state, std::size_t width) {
     const std::size_t least = std::min(label_width, form.least_label);
     if (least > 0 && taken + least > width) continue;
     const std::size_t room = taken < width ? width - taken : 0;
-    return shorten_middle(bar + joined({shorten_middle(p.label, room), rest}), width);
+    const bool item_alone = label_width > room && !state.item.empty();
+    const std::string label = shorten_middle(item_alone ? state.item : p.label, room);
+    return shorten_middle(bar + joined({label, rest}), width);
   }
   return "";
 }

@@ -31,8 +31,8 @@ struct ProgressState {
   double eta = -1.0;              // seconds, where they are known better than from the rate
 };
 std::string progress_text(const ProgressState& state);
-// As much of it as `width` columns hold, with a bar where there is room: the label is shortened in the
-// middle, then counts and words are left out; share and times come first.
+// As much of it as `width` columns hold, with a bar where there is room. What there is none for: words,
+// counts, the label before the item, the middle of the item; share and times come first.
 std::string progress_line(const ProgressState& state, std::size_t width);
 
 // "440", "51.2k", "1.05M"; "0:12", "1:02:03".
