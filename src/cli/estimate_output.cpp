@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cli/command_line.h"
+#include "cli/streams.h"
 #include "cli/tokens.h"
 #include "core/json.h"
 #include "core/screen_text.h"
@@ -109,7 +110,7 @@ void EstimatePrinter::print(Estimate estimate) {
     if (next_ == 0) print_header(estimate);
     print_row(estimate, tokenizer_);
   }
-  std::fflush(stdout);
+  flush_output();
 }
 
 }  // namespace deeptail::cli

@@ -165,14 +165,15 @@ void ProgressMeter::update(std::uint64_t done, double eta) {
   state_.eta = eta;
   state_.seconds = updated_at_ = seconds_now();
   paused_ = false;
-  show_if_due(done >= state_.total && !std::exchange(at_end_, done >= state_.total));
+  const bool first_at_end = done >= state_.total && !std::exchange(at_end_, true);
+  if (first_at_end || due(shown_at_)) show();
 }
 
 void ProgressMeter::set_item(std::string item) {
   const std::lock_guard lock(mutex_);
   state_.item = screen_text(item);
   paused_ = false;
-  show_if_due(false);
+  if (due(std::max(shown_at_, 0.0))) show();  // not at once: a name alone is no news
 }
 
 void ProgressMeter::set_total(std::uint64_t total) {
@@ -196,9 +197,8 @@ ProgressState ProgressMeter::state() const {
   return state_;
 }
 
-void ProgressMeter::show_if_due(bool at_end) {
-  const double wait = style_ == ProgressStyle::kBar ? 0.1 : 10.0;
-  if (at_end || seconds_now() - shown_at_ >= wait) show();
+bool ProgressMeter::due(double since) const {
+  return seconds_now() - since >= (style_ == ProgressStyle::kBar ? 0.1 : 10.0);
 }
 
 void ProgressMeter::show() {

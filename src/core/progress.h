@@ -65,7 +65,7 @@ class ProgressMeter {
   // All of them want mutex_ to be held.
   void begin(ProgressState start);
   double seconds_now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  void show_if_due(bool at_end);
+  bool due(double since) const;
   void show();
   void wipe();
   void beat();  // of the thread
