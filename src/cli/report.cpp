@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "core/progress.h"
 #include "core/write_file.h"
 #include "estimators/load_subject.h"
 #include "report/page/page.h"
@@ -51,6 +52,7 @@ void write_tables(const std::string& folder, const Report& report) {
 }
 
 void run_report(const ReportOptions& options) {
+  ProgressMeter meter(stderr, progress_style(stderr, options.quiet), {.label = "report"});
   std::vector<Run> runs;
   for (const std::string& folder : options.runs) {
     runs.push_back(read_run(folder));
@@ -65,6 +67,7 @@ void run_report(const ReportOptions& options) {
   write_file(options.out, render_page(report_page(), report_json(report, run, extras)));
   if (!options.tables.empty()) write_tables(options.tables, report);
   if (options.quiet) return;
+  meter.clear();
   const auto plural = [](std::size_t n) { return n == 1 ? "" : "s"; };
   fmt::print("{}: {} of {} estimates, {} setting{}, {} model{}, {} distribution{}\n", options.out,
              report.items, report.header.items, report.variants.size(), plural(report.variants.size()),
