@@ -21,8 +21,8 @@ constexpr std::chrono::milliseconds kBeat{500};
 
 // The parts of a line; those that are not known are empty.
 struct ProgressParts {
-  std::string label;  // with the item
-  std::string percent, counts, rate, elapsed, eta;
+  std::string label = {};  // with the item
+  std::string percent = {}, counts = {}, rate = {}, elapsed = {}, eta = {};
 };
 
 ProgressParts parts_of(const ProgressState& p) {
