@@ -13,11 +13,12 @@ constexpr std::size_t kNameColumns = 28;
 
 constexpr struct {
   const char *group, *command;
-} kCommandGroups[] = {{"Ask about a model", "estimate"}, {"Ask about a model", "model"},
-                      {"Ask about a model", "dist"},     {"Ask about a model", "activations"},
-                      {"Compare estimators", "truth"},   {"Compare estimators", "bench"},
-                      {"Compare estimators", "report"},  {"Score estimates", "loss"},
-                      {"Score estimates", "spb"},        {"Check the program", "selftest"}};
+} kCommandGroups[] = {{"Ask about a model", "estimate"},    {"Ask about a model", "model"},
+                      {"Ask about a model", "dist"},        {"Ask about a model", "activations"},
+                      {"Compare estimators", "truth"},      {"Compare estimators", "bench"},
+                      {"Compare estimators", "report"},     {"Score estimates", "loss"},
+                      {"Score estimates", "spb"},           {"The program itself", "selftest"},
+                      {"The program itself", "completion"}, {"The program itself", "manual"}};
 
 // Several for one command stand below each other.
 constexpr struct {
@@ -61,7 +62,9 @@ constexpr struct {
     {"deeptail spb epsilon", "deeptail spb epsilon --alpha 2 --eta 0.05 --qmin 1e-9 --mmax 100"},
     {"deeptail spb table", "deeptail spb table --alpha 2 --m 2,10,100"},
     {"deeptail spb experiments", "deeptail spb experiments --out experiments"},
-    {"deeptail selftest", "deeptail selftest --seed 1"}};
+    {"deeptail selftest", "deeptail selftest --seed 1"},
+    {"deeptail completion", "deeptail completion bash > deeptail.bash"},
+    {"deeptail manual", "deeptail manual estimate | man -l -"}};
 
 // "model logits"; nothing for the program itself.
 std::string name_within(const CLI::App& app) {
