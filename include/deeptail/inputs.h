@@ -52,7 +52,8 @@ class TokenTable {
 
 struct Distribution {
   std::string name, description;
-  std::string sha256;  // of the file's bytes; goes into every result
+  std::string sha256;  // of the file's bytes (with tokens as text, and the tokenizer's hash); goes into every
+                       // result
   std::size_t d_vocab = 0;
   std::string
       tokenizer_sha256;  // of the tokenizer.json that the ids belong to; "" when the file does not say
@@ -71,7 +72,8 @@ std::vector<std::size_t> free_positions(const Distribution& dist);
 // Throws InputError when there are none: all inputs are the same.
 void check_varies(const Distribution& dist);
 
-Distribution parse_distribution(std::string_view json, std::string_view where);
+// folder: where the tokenizer.json of tokens given as text is looked for; "": such tokens are refused.
+Distribution parse_distribution(std::string_view json, std::string_view where, std::string_view folder = "");
 
 // A name (hex) is looked for in $DEEPTAIL_HOME/distributions, ./distributions, and beside the program;
 // anything with a slash or ending in .json is a path.

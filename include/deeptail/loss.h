@@ -156,12 +156,13 @@ PairedBootstrap paired_bootstrap(std::span<const double> loss_a, std::span<const
 // ---- pairs of truth and estimate ----
 
 struct Pairs {
-  std::vector<double> truth, estimate;  // [n]
-  std::vector<std::size_t> line;        // [n], where each row starts in the file
+  std::vector<double> truth, estimate;          // [n]
+  std::vector<std::size_t> line;                // [n], where each row starts in the file
+  std::vector<std::vector<std::string>> group;  // [n] or none: the row's values in the columns asked for
 };
 // CSV with a header that names the columns truth and estimate, in any order and among others. RFC 4180
 // quoting, LF or CRLF, an optional UTF-8 byte order mark. Throws InputError naming `where` and the line of
-// the first mistake.
-Pairs parse_pairs(std::string_view csv, std::string_view where);
+// the first mistake. by: columns to keep as they are.
+Pairs parse_pairs(std::string_view csv, std::string_view where, std::span<const std::string> by = {});
 
 }  // namespace deeptail

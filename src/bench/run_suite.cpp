@@ -202,6 +202,7 @@ RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& po
     for (std::size_t i = 0; i < mine.size(); ++i) {
       stopped = stopped || !hooks.keep_going();
       if (stopped) break;
+      if (!committed.has(grid.items[mine[i]].id)) hooks.item_begins(grid.items[mine[i]]);
       const bool many = worker.takes_many(mine[i]);
       const RunWorker::Done done =
           many ? worker.take_many(mine[i], std::span(mine).subspan(i), hooks.keep_going, tell)

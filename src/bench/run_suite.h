@@ -30,6 +30,7 @@ struct RunProgress {
 struct RunHooks {
   std::function<bool()> keep_going = [] { return true; };  // false: give up the item in flight and stop
   std::function<void(const RunProgress&)> progress = [](const RunProgress&) {};
+  std::function<void(const GridItem&)> item_begins = [](const GridItem&) {};
 };
 
 struct RunOutcome {

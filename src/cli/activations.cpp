@@ -5,6 +5,7 @@
 #include "cli/parse.h"
 #include "cli/read_files.h"
 #include "core/json.h"
+#include "core/screen_text.h"
 #include "core/write_file.h"
 
 namespace deeptail::cli {
@@ -29,15 +30,18 @@ void run_capture(const CaptureOptions& o) {
     check_writable(o.unembed_out);
     check_distinct(o.out, o.unembed_out);
   }
-  const Subject subject = load_subject(o.model, o.dist);
   ThreadPool pool;
+  ProgressMeter meter(stderr, progress_style(stderr, o.quiet), {.label = fmt::format("loading {}", o.model)});
+  const Subject subject = load_subject(o.model, o.dist);
   catch_interrupts();
-  const Activations activations = capture_with_progress(subject, config, o.quiet, pool);
+  const Activations activations = capture_with_progress(subject, config, pool, meter);
+  meter.clear();
   write_activations(o.out, activations);
   if (!o.unembed_out.empty()) save_head(o.unembed_out, subject.model.head());
   if (o.quiet) return;
-  fmt::print("{}: {} activations [{}] of {} on {}, before ln_final\n", o.out, activations.n,
-             activations.d_model, printable(subject.provenance.model), printable(subject.provenance.dist));
+  fmt::print("{}: {} activations [{}] of {} on {}, before ln_final\n", screen_text(o.out, kAnyWidth),
+             activations.n, activations.d_model, screen_text(subject.provenance.model),
+             screen_text(subject.provenance.dist));
   if (!o.unembed_out.empty())
     fmt::print("{}: ln_final and unembedding, {} tokens\n", o.unembed_out, subject.model.head().d_vocab());
 }

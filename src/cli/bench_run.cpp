@@ -10,8 +10,8 @@
 #endif
 #include "cli/bench.h"
 #include "cli/interrupt.h"
-#include "core/json.h"
 #include "core/progress.h"
+#include "core/screen_text.h"
 
 namespace deeptail::cli {
 
@@ -36,8 +36,16 @@ RunOptions run_options(const BenchRunOptions& o) {
   const bool good = slash < o.shard.size() && number(0, slash, out.shard) &&
                     number(slash + 1, o.shard.size(), out.n_shards) && out.shard >= 1 &&
                     out.shard <= out.n_shards;
-  if (!good) throw InputError("--shard {}: expected i/n with i from 1 to n, such as 2/8", printable(o.shard));
+  if (!good)
+    throw InputError("--shard {}: expected i/n with i from 1 to n, such as 2/8", screen_text(o.shard));
   return out;
+}
+
+// "tokensplit dt-1l hex 310", with the variant's name where it has one.
+std::string item_name(const Grid& grid, const GridItem& item) {
+  const RunItem described = grid.described(item);
+  return fmt::format("{} {} {} {}", described.variant, described.model, described.dist,
+                     fmt::join(described.target, ","));
 }
 
 void tell_outcome(const RunOutcome& outcome, const BenchRunOptions& o) {
@@ -63,21 +71,23 @@ void tell_outcome(const RunOutcome& outcome, const BenchRunOptions& o) {
   }
 }
 
-void dry_run(const Grid& grid, const RunOptions& options, ThreadPool& pool, const BenchRunOptions& o) {
-  ProgressMeter meter(stderr, progress_style(stderr, o.quiet), {.label = "probing", .unit = "probes"});
+void dry_run(const Grid& grid, const RunOptions& options, ThreadPool& pool, const BenchRunOptions& o,
+             ProgressMeter& meter) {
+  meter.restart({.label = "probing", .unit = "probes"});
   const Forecast forecast = forecast_run(grid, options, pool, [&](std::size_t done, std::size_t total) {
     meter.set_total(total);
     meter.update(done);
     return !interrupted();
   });
+  meter.clear();
   if (interrupted()) throw Stopped(kInterrupted, "interrupted; a dry run leaves nothing behind");
   fmt::print("{}: {} pairs of model and distribution, {} items{}, {} of them done\n",
-             printable(grid.suite.name), grid.pairs.size(), forecast.items,
+             screen_text(grid.suite.name), grid.pairs.size(), forecast.items,
              o.shard == "1/1" ? "" : " in shard " + o.shard, forecast.done);
   fmt::print("{:<40} {:>8} {:>10} {:>10}\n", "to do", "items", "s each", "time");
   for (const Forecast::Row& row : forecast.rows)
     if (row.items > 0)
-      fmt::print("{:<40} {:>8} {:>10.3g} {:>10}\n", printable(row.variant), row.items,
+      fmt::print("{:<40} {:>8} {:>10.3g} {:>10}\n", screen_text(row.variant), row.items,
                  row.seconds / static_cast<double>(row.items), clock_text(row.seconds));
   if (forecast.capture_seconds > 0.0)
     fmt::print("{:<40} {:>8} {:>10} {:>10}\n", "activations", "", "", clock_text(forecast.capture_seconds));
@@ -86,10 +96,13 @@ void dry_run(const Grid& grid, const RunOptions& options, ThreadPool& pool, cons
 }
 
 void bench_run_mpi([[maybe_unused]] const BenchRunOptions& o, [[maybe_unused]] const RunOptions& options,
-                   [[maybe_unused]] const Grid& grid, [[maybe_unused]] const RunHooks& hooks) {
+                   [[maybe_unused]] const Grid& grid, [[maybe_unused]] const RunHooks& hooks,
+                   [[maybe_unused]] ProgressMeter& meter) {
 #ifdef DEEPTAIL_MPI
+  meter.restart({.label = grid.suite.name, .unit = "items", .total = grid.items.size()});
   // Ranks share a machine's cores already: one thread each unless more are asked for.
   const auto outcome = run_suite_mpi(grid, options, std::max<std::size_t>(1, o.threads), hooks);
+  meter.clear();
   if (outcome) tell_outcome(*outcome, o);
 #else
   throw InputError("--mpi: this build has no MPI; configure with -DDEEPTAIL_MPI=ON, or use --shard i/n");
@@ -98,7 +111,7 @@ void bench_run_mpi([[maybe_unused]] const BenchRunOptions& o, [[maybe_unused]] c
 
 Suite suite_on_device(const BenchRunOptions& o) {
   const std::optional<Device> device = device_of(o.device);
-  if (!device) throw InputError("--device {}: expected cpu or cuda", printable(o.device));
+  if (!device) throw InputError("--device {}: expected cpu or cuda", screen_text(o.device));
   Suite suite = read_suite(o.suite, *device);
   const auto there = [](const SuiteVariant& v) { return v.method.device != Device::kCpu; };
   if (*device != Device::kCpu && std::none_of(suite.variants.begin(), suite.variants.end(), there))
@@ -117,20 +130,23 @@ void bench_run(const BenchRunOptions& o) {
   if (o.out.empty() && !o.dry_run)
     throw InputError("--out: name the run's folder, such as --out runs/quick; only --dry-run needs none");
   const RunOptions options = run_options(o);
+  ProgressMeter meter(stderr, progress_style(stderr, o.quiet), {.label = fmt::format("reading {}", o.suite)});
   const Grid grid = build_grid(suite_on_device(o));
   catch_interrupts();
-  ProgressMeter meter(stderr, progress_style(stderr, o.quiet),
-                      {.label = printable(grid.suite.name), .unit = "items", .total = grid.items.size()});
   const RunHooks hooks{.keep_going = [] { return !interrupted(); },
                        .progress =
                            [&](const RunProgress& p) {
                              meter.set_done_before(p.before);
                              meter.update(p.done, p.eta);
-                           }};
-  if (o.mpi && !o.dry_run) return bench_run_mpi(o, options, grid, hooks);
+                           },
+                       .item_begins = [&](const GridItem& item) { meter.set_item(item_name(grid, item)); }};
+  if (o.mpi && !o.dry_run) return bench_run_mpi(o, options, grid, hooks, meter);
   ThreadPool pool(o.threads);
-  if (o.dry_run) return dry_run(grid, options, pool, o);
-  tell_outcome(run_suite(grid, options, pool, hooks), o);
+  if (o.dry_run) return dry_run(grid, options, pool, o, meter);
+  meter.restart({.label = grid.suite.name, .unit = "items", .total = grid.items.size()});
+  const RunOutcome outcome = run_suite(grid, options, pool, hooks);
+  meter.clear();
+  tell_outcome(outcome, o);
 }
 
 }  // namespace

@@ -76,9 +76,6 @@ void run_cells(const TuneOptions& o, TuneResults& results) {
   for (const TuneCell& cell : tune_cells(o.config))
     if (!results.contains(cell)) pending.push_back(cell);
   if (pending.empty()) return;
-  const auto pairs = load_pairs(o.config);
-  std::ofstream file;
-  if (!o.out.empty()) file = open_results(o.out);
   const std::size_t known = results.size();
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet),
                       {.label = "bench tune",
@@ -86,6 +83,9 @@ void run_cells(const TuneOptions& o, TuneResults& results) {
                        .done = known,
                        .total = known + pending.size(),
                        .done_before = known});
+  const auto pairs = load_pairs(o.config);
+  std::ofstream file;
+  if (!o.out.empty()) file = open_results(o.out);
   std::mutex mutex;
   ThreadPool pool(o.threads);
   pool.for_each_block(pending.size(), [&](std::size_t i, std::size_t) {

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "cli/interrupt.h"
-#include "core/progress.h"
 #include "core/sha256.h"
 #include "deeptail/methods.h"
 
@@ -35,12 +34,11 @@ void check_source(const CloudOptions& o) {
 
 }  // namespace
 
-Activations capture_with_progress(const Subject& subject, const CaptureConfig& config, bool quiet,
-                                  ThreadPool& pool) {
-  ProgressMeter meter(stderr, progress_style(stderr, quiet),
-                      {.label = fmt::format("{} {}", subject.provenance.model, subject.provenance.dist),
-                       .unit = "activations",
-                       .total = config.count});
+Activations capture_with_progress(const Subject& subject, const CaptureConfig& config, ThreadPool& pool,
+                                  ProgressMeter& meter) {
+  meter.restart({.label = fmt::format("{} {}", subject.provenance.model, subject.provenance.dist),
+                 .unit = "activations",
+                 .total = config.count});
   Activations out = capture(subject.model, subject.dist, config, pool, [&](std::uint64_t done) {
     meter.update(done);
     return !interrupted();
@@ -50,7 +48,7 @@ Activations capture_with_progress(const Subject& subject, const CaptureConfig& c
   return out;
 }
 
-CloudSubject load_cloud(const CloudOptions& o, ThreadPool& pool) {
+CloudSubject load_cloud(const CloudOptions& o, ThreadPool& pool, ProgressMeter& meter) {
   check_source(o);
   if (!o.activations.empty()) {
     CloudSubject out{.head = Head::load(o.unembed),
@@ -69,7 +67,7 @@ CloudSubject load_cloud(const CloudOptions& o, ThreadPool& pool) {
   if (o.check_head) o.check_head(subject.model.head(), subject.tokenizer);
   CloudSubject out{
       .head = subject.model.head(),
-      .activations = capture_with_progress(subject, {.count = o.count, .seed = o.seed}, o.quiet, pool),
+      .activations = capture_with_progress(subject, {.count = o.count, .seed = o.seed}, pool, meter),
       .tokenizer = std::move(subject.tokenizer),
       .provenance = subject.provenance};
   check_activations(out.activations, out.head.d_model(),

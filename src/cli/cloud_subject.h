@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/progress.h"
 #include "deeptail/activations.h"
 #include "estimators/load_subject.h"
 
@@ -22,17 +23,16 @@ struct CloudOptions {
   std::string model, dist;           // both, or
   std::string activations, unembed;  // both of these
   std::uint64_t count = 1 << 16, seed = 1;
-  bool quiet = false;
   // Told before the cloud is made, so that mistakes cost no time: its size; the vocabulary. Both may throw.
   std::function<void(std::size_t n, std::size_t d_model)> check_size = {};
   std::function<void(const Head&, const std::optional<NamedTokenizer>&)> check_head = {};
 };
-// Captures activations, with a progress bar, or reads the user's files. Throws InputError when they do not
-// fit together or not exactly one of the two sources is named.
-CloudSubject load_cloud(const CloudOptions& options, ThreadPool& pool);
+// Captures activations, or reads the user's files. Throws InputError when they do not fit together or not
+// exactly one of the two sources is named. meter: shows how far the capture is.
+CloudSubject load_cloud(const CloudOptions& options, ThreadPool& pool, ProgressMeter& meter);
 
-// Activations of a subject's inputs, with a progress bar.
-Activations capture_with_progress(const Subject& subject, const CaptureConfig& config, bool quiet,
-                                  ThreadPool& pool);
+// Activations of a subject's inputs.
+Activations capture_with_progress(const Subject& subject, const CaptureConfig& config, ThreadPool& pool,
+                                  ProgressMeter& meter);
 
 }  // namespace deeptail::cli

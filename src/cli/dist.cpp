@@ -7,7 +7,7 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/tokens.h"
-#include "core/json.h"
+#include "core/screen_text.h"
 #include "core/tell.h"
 #include "deeptail/inputs.h"
 
@@ -18,9 +18,9 @@ namespace {
 constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 62;
 
 struct DistOptions {
-  std::string name, count = "10";
+  std::string name, model, count = "10";
   std::uint64_t seed = 1, first = 0;
-  bool json = false;
+  bool json = false, text = false;
 };
 
 double entropy_of(const Distribution& dist) {
@@ -36,7 +36,7 @@ void for_each_distribution(const std::vector<std::string>& files,
     try {
       use(load_distribution(file), file);
     } catch (const InputError& e) {
-      tell(stderr, "deeptail: {}\n", e.what());
+      tell(stderr, "deeptail: {}\n", screen_text(e.what(), kAnyWidth));
     }
   }
 }
@@ -62,8 +62,8 @@ void list_distributions(bool json) {
   }
   fmt::print("{:10} {:>6} {:>7}  {}\n", "dist", "length", "nats", "what");
   for_each_distribution(files, [](const Distribution& dist, const std::string&) {
-    fmt::print("{:10} {:>6} {:>7.1f}  {}\n", printable(dist.name), dist.length(), entropy_of(dist),
-               printable(dist.description));
+    fmt::print("{:10} {:>6} {:>7.1f}  {}\n", screen_text(dist.name), dist.length(), entropy_of(dist),
+               screen_text(dist.description));
   });
 }
 
@@ -115,19 +115,32 @@ void show(const DistOptions& options) {
     return;
   }
   const auto tokenizer = find_tokenizer(dist.tokenizer_sha256);
-  fmt::print("{}: {}\n", printable(dist.name), printable(dist.description, 200));
+  fmt::print("{}: {}\n", screen_text(dist.name), screen_text(dist.description, 200));
   fmt::print("length {}  d_vocab {}  entropy {:.1f} nats: 10^{:.1f} typical inputs\n", dist.length(),
              dist.d_vocab, entropy_of(dist), entropy_of(dist) / std::log(10.0));
   fmt::print("sha256 {}\ntokenizer {}\n", dist.sha256,
              dist.tokenizer_sha256.empty() ? "not stated" : dist.tokenizer_sha256);
   for (std::size_t t = 0; t < dist.tables.size(); ++t) {
     const TokenTable& table = dist.tables[t];
-    fmt::print("\ntable {}: {} token{}, {:.2f} nats, positions {}\n", printable(table.name()), table.size(),
+    fmt::print("\ntable {}: {} token{}, {:.2f} nats, positions {}\n", screen_text(table.name()), table.size(),
                table.size() == 1 ? "" : "s", table.entropy(), places_of(dist, t));
     for (const std::size_t i : most_likely(table, 8))
       fmt::print("  {:>7} {:>10.4g}  {}\n", table.ids()[i], table.probability(i),
                  shown(tokenizer, table.ids()[i]));
   }
+}
+
+// The tokenizer of --model, or any that is found and has the ids of the distribution.
+NamedTokenizer tokenizer_for_samples(const DistOptions& o, const Distribution& dist) {
+  if (!o.model.empty()) {
+    const std::string folder = find_model(o.model);
+    NamedTokenizer tokenizer = require_tokenizer(o.model);
+    check_fits(dist, read_config(folder), tokenizer.sha256);
+    return tokenizer;
+  }
+  if (auto tokenizer = find_tokenizer(dist.tokenizer_sha256)) return std::move(*tokenizer);
+  throw InputError("--text: no model at hand has the tokenizer of distribution {}; name one with --model",
+                   screen_text(dist.name));
 }
 
 void print_samples(const DistOptions& options) {
@@ -136,11 +149,18 @@ void print_samples(const DistOptions& options) {
   if (options.first > kMostSamples - count)
     throw InputError("--first {}: expected the {} samples from it on to lie below number 2^62", options.first,
                      count);
+  std::optional<NamedTokenizer> tokenizer;
+  if (options.text) tokenizer = tokenizer_for_samples(options, dist);
   std::vector<TokenId> tokens(dist.length());
   for (std::uint64_t i = 0; i < count; ++i) {
     sample(dist, options.seed, options.first + i, tokens);
-    fmt::print("{}{}{}\n", options.json ? "[" : "", fmt::join(tokens, options.json ? "," : " "),
-               options.json ? "]" : "");
+    if (options.text && options.json)
+      print_json({{"tokens", tokens}, {"text", tokenizer->tokenizer.decode(tokens)}});
+    else if (options.text)
+      fmt::print("{}\n", screen_text(tokenizer->tokenizer.decode(tokens), kAnyWidth));
+    else
+      fmt::print("{}{}{}\n", options.json ? "[" : "", fmt::join(tokens, options.json ? "," : " "),
+                 options.json ? "]" : "");
   }
 }
 
@@ -166,6 +186,8 @@ void add_dist(CLI::App& app) {
   sub->add_option("--count", options->count, "How many, such as 10, 1e6 or 2^20")->capture_default_str();
   sub->add_option("--seed", options->seed, "Seed")->capture_default_str();
   sub->add_option("--first", options->first, "Number of the first sample")->capture_default_str();
+  sub->add_flag("--text", options->text, "Show the text instead of ids (with --json: beside them)");
+  sub->add_option("--model", options->model, "With --text: whose tokenizer; default: any that fits");
   sub->callback([options] { print_samples(*options); });
 }
 

@@ -11,8 +11,11 @@ namespace {
 volatile std::sig_atomic_t interrupt_seen = 0;
 
 void leave(int) {
-  constexpr std::string_view kSentence = "deeptail: interrupted\n";
-  [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kSentence.data(), kSentence.size());
+  // A terminal shows ^C, and perhaps progress: both go.
+  constexpr std::string_view kOnTerminal = "\r\x1b[Kdeeptail: interrupted\n";
+  const std::string_view sentence =
+      ::isatty(STDERR_FILENO) != 0 ? kOnTerminal : kOnTerminal.substr(kOnTerminal.find('d'));
+  [[maybe_unused]] const auto told = ::write(STDERR_FILENO, sentence.data(), sentence.size());
   ::_exit(kInterrupted);
 }
 

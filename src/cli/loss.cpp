@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "core/screen_text.h"
 #include "deeptail/loss.h"
 
 namespace deeptail::cli {
@@ -17,6 +19,7 @@ struct LossOptions {
   std::optional<double> alpha, gamma, epsilon, qmin;
   EpsilonQuery rule;  // alpha and qmin are filled in from the pairs
   BootstrapConfig bootstrap;
+  std::vector<std::string> by;
   bool calibrate = false, json = false;
 };
 
@@ -75,7 +78,9 @@ NoiseFloor floor_of(const LossOptions& options, const Pairs& pairs, const SpbPar
   return noise_floor(spb, counts, samples);
 }
 
-Pairs read_pairs(const std::string& file) { return parse_pairs(MappedFile(file).text(), file); }
+Pairs read_pairs(const std::string& file, std::span<const std::string> by = {}) {
+  return parse_pairs(MappedFile(file).text(), file, by);
+}
 
 std::vector<double> losses(const SpbParameters& spb, const Pairs& pairs) {
   std::vector<double> out(pairs.truth.size());
@@ -98,6 +103,34 @@ Pairs read_rival(const LossOptions& options, const Pairs& pairs) {
   return rival;
 }
 
+// Rows with the same values in the columns of --by.
+struct LossGroup {
+  std::vector<std::string> names;
+  std::vector<double> truth, estimate;
+  std::size_t zeros = 0;
+  double spb = 0.0;
+  StandardLosses standard = {};
+};
+
+// In the order in which they first appear.
+std::vector<LossGroup> groups_of(const Pairs& pairs, const SpbParameters& spb) {
+  std::vector<LossGroup> groups;
+  std::map<std::vector<std::string>, std::size_t> index;
+  for (std::size_t i = 0; i < pairs.group.size(); ++i) {
+    const auto [found, is_new] = index.try_emplace(pairs.group[i], groups.size());
+    if (is_new) groups.push_back({.names = pairs.group[i], .truth = {}, .estimate = {}});
+    LossGroup& group = groups[found->second];
+    group.truth.push_back(pairs.truth[i]);
+    group.estimate.push_back(pairs.estimate[i]);
+    group.zeros += pairs.estimate[i] == 0.0 ? 1 : 0;
+  }
+  for (LossGroup& group : groups) {
+    group.spb = spb_loss(spb, group.truth, group.estimate);
+    group.standard = standard_losses(group.truth, group.estimate);
+  }
+  return groups;
+}
+
 struct LossReport {
   Setting setting;
   double spb;
@@ -108,11 +141,14 @@ struct LossReport {
   std::optional<NoiseFloor> floor;
   std::optional<double> rival_spb;
   std::optional<PairedBootstrap> duel;
+  std::vector<LossGroup> groups;
 };
 
 LossReport evaluate(const LossOptions& options) {
   options.bootstrap.validate();
-  const Pairs pairs = read_pairs(options.file);
+  if (!options.by.empty() && (options.calibrate || !options.samples.empty() || !options.versus.empty()))
+    throw InputError("--by: goes with neither --calibrate, --samples nor --versus; give it alone");
+  const Pairs pairs = read_pairs(options.file, options.by);
   const auto [smallest, largest] = std::minmax_element(pairs.truth.begin(), pairs.truth.end());
   const Setting setting = choose_setting(options, pairs);
   LossReport out{
@@ -126,7 +162,8 @@ LossReport evaluate(const LossOptions& options) {
       .calibration = {},
       .floor = {},
       .rival_spb = {},
-      .duel = {}};
+      .duel = {},
+      .groups = groups_of(pairs, setting.spb)};
   ThreadPool pool(options.calibrate || !options.versus.empty() ? 0 : 1);
   if (options.calibrate) out.calibration = calibrate(pairs.truth, pairs.estimate, pool);
   if (!options.samples.empty()) out.floor = floor_of(options, pairs, setting.spb);
@@ -137,6 +174,22 @@ LossReport evaluate(const LossOptions& options) {
         paired_bootstrap(losses(setting.spb, pairs), losses(setting.spb, rival), options.bootstrap, pool);
   }
   return out;
+}
+
+OrderedJson groups_json(const LossReport& r, const LossOptions& options) {
+  OrderedJson rows = OrderedJson::array();
+  for (const LossGroup& group : r.groups) {
+    OrderedJson names = OrderedJson::object();
+    for (std::size_t i = 0; i < options.by.size(); ++i) names[options.by[i]] = group.names[i];
+    rows.push_back({{"group", names},
+                    {"spb", json_number(group.spb)},
+                    {"itakura_saito", json_number(group.standard.itakura_saito)},
+                    {"log_squared", json_number(group.standard.log_squared)},
+                    {"squared", json_number(group.standard.squared)},
+                    {"n", group.truth.size()},
+                    {"zeros", group.zeros}});
+  }
+  return rows;
 }
 
 OrderedJson to_json(const LossReport& r, const LossOptions& options) {
@@ -167,14 +220,33 @@ OrderedJson to_json(const LossReport& r, const LossOptions& options) {
                      {"first_beats_second", r.duel->a_beats_b},
                      {"resamples", options.bootstrap.resamples},
                      {"seed", options.bootstrap.seed}};
+  if (!options.by.empty()) out["groups"] = groups_json(r, options);
   return out;
 }
 
 void print_line(std::string_view what, const std::string& value) { fmt::print("{:<28}{}\n", what, value); }
 
+// One row per group; the first column is as wide as its longest name.
+void print_groups(const LossReport& r, const LossOptions& options) {
+  const auto name = [](const std::vector<std::string>& parts) {
+    return screen_text(fmt::format("{}", fmt::join(parts, " ")), 40);
+  };
+  std::size_t width = display_width(name(options.by));
+  for (const LossGroup& group : r.groups) width = std::max(width, display_width(name(group.names)));
+  const auto padded = [&](const std::string& text) {
+    return text + std::string(width - display_width(text), ' ');
+  };
+  fmt::print("\n{} {:>6} {:>6} {:>12} {:>14} {:>12} {:>12}\n", padded(name(options.by)), "pairs", "zeros",
+             "SPB", "Itakura-Saito", "log squared", "squared");
+  for (const LossGroup& group : r.groups)
+    fmt::print("{} {:>6} {:>6} {:>12} {:>14} {:>12} {:>12}\n", padded(name(group.names)), group.truth.size(),
+               group.zeros, short_number(group.spb), short_number(group.standard.itakura_saito),
+               short_number(group.standard.log_squared), short_number(group.standard.squared));
+}
+
 void print_text(const LossReport& r, const LossOptions& options) {
   const SpbParameters& s = r.setting.spb;
-  fmt::print("{}: {} pairs, truths {:.3g} to {:.3g}, {} zero estimate{}\n", options.file, r.n,
+  fmt::print("{}: {} pairs, truths {:.3g} to {:.3g}, {} zero estimate{}\n", screen_text(options.file), r.n,
              r.smallest_truth, r.largest_truth, r.zeros, r.zeros == 1 ? "" : "s");
   fmt::print("profile {}: alpha {:g}, gamma {:g}, epsilon {} ({})\n\n", r.setting.profile, s.alpha, s.gamma,
              short_number(s.epsilon), r.setting.epsilon_rule);
@@ -196,6 +268,7 @@ void print_text(const LossReport& r, const LossOptions& options) {
                r.duel->difference, r.duel->ci95[0], r.duel->ci95[1], 100.0 * r.duel->a_beats_b,
                options.bootstrap.resamples);
   }
+  if (!options.by.empty()) print_groups(r, options);
 }
 
 void run(const LossOptions& options) {
@@ -237,6 +310,9 @@ void add_loss(CLI::App& app) {
   command->add_option("--resamples", options->bootstrap.resamples, "Bootstrap resamples")
       ->capture_default_str();
   command->add_option("--seed", options->bootstrap.seed, "Bootstrap seed")->capture_default_str();
+  command
+      ->add_option("--by", options->by, "Columns, separated by commas: also the losses of each group of rows")
+      ->delimiter(',');
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { run(*options); });
 }

@@ -1,33 +1,22 @@
-#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <new>
-#include <span>
 #include <system_error>
 
+#include "cli/build_info.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/parse.h"
 #include "cli/streams.h"
-#include "core/json.h"
+#include "core/screen_text.h"
 #include "core/tell.h"
 #include "deeptail/core.h"
 
 namespace {
 
 enum ExitCode { kOk = 0, kInternal = 1, kUsage = 2 };
-
-// CLI11 would only say that a subcommand is required. words: what follows the command's own name.
-void refuse_unknown_command(const CLI::App& app, std::span<char* const> words) {
-  if (app.get_require_subcommand_min() == 0 || words.empty() || words[0][0] == '-') return;
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    if (command->get_name() == words[0]) return refuse_unknown_command(*command, words.subspan(1));
-    names.push_back(command->get_name());
-  }
-  throw deeptail::InputError("unknown command \"{}\"; expected one of {}", deeptail::printable(words[0]),
-                             fmt::join(names, ", "));
-}
 
 // CLI11 would only say that it could not convert, and take nan for a number.
 void check_values(CLI::App& app) {
@@ -42,7 +31,7 @@ void check_values(CLI::App& app) {
 
 int run(int argc, char** argv) {
   CLI::App app{"deeptail: how likely is it that this language model says that?", "deeptail"};
-  app.set_version_flag("--version", std::string(deeptail::kVersion));
+  app.set_version_flag("--version", deeptail::cli::version_text());
   app.require_subcommand(1);
 
   deeptail::cli::add_estimate(app);
@@ -59,27 +48,29 @@ int run(int argc, char** argv) {
   deeptail::cli::add_manual(app);
 
   check_values(app);
-
-  refuse_unknown_command(app, {argv + 1, argv + std::max(argc, 1)});
+  deeptail::cli::arrange_help(app);
+  if (argc < 2) {
+    deeptail::cli::print_help(app);
+    return kUsage;
+  }
+  deeptail::cli::keep_command_line(argc, argv);
+  deeptail::cli::refuse_unknown_command(app, {argv + 1, argv + argc});
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    const bool asked_for_help = e.get_exit_code() == 0;
-    if (asked_for_help) return app.exit(e);
-    deeptail::tell(stderr, "deeptail: {}\n", e.what());
-    return kUsage;
+    if (e.get_name() == "CallForHelp") {
+      deeptail::cli::print_help(app);
+      return kOk;
+    }
+    if (e.get_exit_code() == 0) return app.exit(e);  // --version
+    deeptail::cli::refuse_unknown_words(app);
+    throw deeptail::InputError("{}", e.what());
   }
   return kOk;
 }
 
-// Names in a message may come from files, and a terminal would obey control characters.
 void tell_mistake(std::string_view sentence) {
-  std::string text;
-  for (const char c : sentence) {
-    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    text += control ? deeptail::printable({&c, 1}) : std::string(1, c);
-  }
-  deeptail::tell(stderr, "deeptail: {}\n", text);
+  deeptail::tell(stderr, "deeptail: {}\n", deeptail::screen_text(sentence, deeptail::kAnyWidth));
 }
 
 // What a user can act on, told in one sentence.
@@ -93,7 +84,7 @@ int told_run(int argc, char** argv) {
     tell_mistake(fmt::format("{}: {}", e.path1().string(), e.code().message()));
     return kUsage;
   } catch (const deeptail::cli::Stopped& e) {
-    deeptail::tell(stderr, "deeptail: {}\n", e.what());
+    tell_mistake(e.what());
     return e.exit_code();
   }
 }

@@ -17,7 +17,7 @@ std::string number_mistake(const std::string& text);        // expected: finite
 
 std::string empty_mistake(const std::string& text);  // expected: not empty
 
-// "0,17,42" -> ids. Throws InputError naming the flag and the piece that is not a whole number.
+// "0,17,42" or "0 17 42" -> ids. Throws InputError naming the flag and the piece that is not a whole number.
 std::vector<TokenId> parse_ids(std::string_view text, std::string_view flag);
 
 using deeptail::parse_count;

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/read_files.h"
+#include "core/progress.h"
 #include "core/write_file.h"
 #include "estimators/load_subject.h"
 #include "report/page/page.h"
@@ -66,6 +67,7 @@ ReadFiles files_of_report(const ReportOptions& options) {
 void run_report(const ReportOptions& options) {
   const ReadFiles reads = files_of_report(options);
   reads.refuse_output(options.out);
+  ProgressMeter meter(stderr, progress_style(stderr, options.quiet), {.label = "report"});
   std::vector<Run> runs;
   for (const std::string& folder : options.runs) {
     runs.push_back(read_run(folder));
@@ -80,6 +82,7 @@ void run_report(const ReportOptions& options) {
   write_file(options.out, render_page(report_page(), report_json(report, run, extras)));
   if (!options.tables.empty()) write_tables(options.tables, report, reads);
   if (options.quiet) return;
+  meter.clear();
   const auto plural = [](std::size_t n) { return n == 1 ? "" : "s"; };
   fmt::print("{}: {} of {} estimates, {} setting{}, {} model{}, {} distribution{}\n", options.out,
              report.items, report.header.items, report.variants.size(), plural(report.variants.size()),

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "core/json.h"
+#include "core/screen_text.h"
 #include "core/sha256.h"
 
 namespace deeptail::cli {
@@ -23,12 +23,35 @@ std::optional<NamedTokenizer> find_tokenizer(const std::string& sha256) {
   return std::nullopt;
 }
 
+NamedTokenizer require_tokenizer(const std::string& model) {
+  const std::string folder = find_model(model);
+  auto tokenizer = tokenizer_of(read_config(folder), folder);
+  if (!tokenizer)
+    throw InputError("{}: config.json names no tokenizer_file, so there are only token ids", folder);
+  return std::move(*tokenizer);
+}
+
 std::string shown(const std::optional<NamedTokenizer>& tokenizer, TokenId id) {
   if (!tokenizer) return "";
   try {
-    return fmt::format("\"{}\"", printable(tokenizer->tokenizer.bytes_of(id)));
+    return quoted_text(tokenizer->tokenizer.bytes_of(id));
   } catch (const InputError&) {
     return "(no token)";
+  }
+}
+
+std::string shown_tokens(const std::optional<NamedTokenizer>& tokenizer, std::span<const TokenId> ids) {
+  std::vector<std::string> names;
+  for (const TokenId id : ids)
+    names.push_back(fmt::format("{}{}{}", id, tokenizer ? " " : "", shown(tokenizer, id)));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string text_of_token(const Tokenizer& tokenizer, TokenId id) {
+  try {
+    return tokenizer.bytes_of(id);
+  } catch (const InputError&) {
+    return "";
   }
 }
 

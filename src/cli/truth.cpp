@@ -12,6 +12,7 @@
 #include "cli/truth_report.h"
 #include "core/json.h"
 #include "core/progress.h"
+#include "core/screen_text.h"
 #include "core/tell.h"
 #include "core/write_file.h"
 #include "deeptail/bench.h"
@@ -60,11 +61,12 @@ void run_count(const CountOptions& o) {
   ReadFiles reads;
   reads.add_subject(o.model, o.dist);
   reads.refuse_output(o.out);
+  ProgressMeter meter(stderr, progress_style(stderr, o.quiet), {.label = fmt::format("loading {}", o.model)});
   const Subject subject = load_subject(o.model, o.dist);
   const Provenance& p = subject.provenance;
   const bool on_cuda = o.device == "cuda";
   if (!on_cuda && o.device != "cpu")
-    throw InputError("--device {}: expected cpu or cuda", printable(o.device));
+    throw InputError("--device {}: expected cpu or cuda", screen_text(o.device));
   const TruthRequest request{.provenance = p,
                              .source = on_cuda && o.near_tie == 0.0 ? kFp16Source : "deeptail",
                              .seed = o.seed,
@@ -77,26 +79,27 @@ void run_count(const CountOptions& o) {
   catch_interrupts();
   const auto start = std::chrono::steady_clock::now();
   ProgressState state{.label = fmt::format("{} {}", p.model, p.dist), .unit = "inputs", .total = samples};
-  std::optional<ProgressMeter> meter;
   const auto started = [&](std::uint64_t before) {
+    meter.clear();
     if (before > 0 && !o.quiet) tell(stderr, "continuing after {} inputs\n", before);
     state.done = state.done_before = before;
-    meter.emplace(stderr, progress_style(stderr, o.quiet), state);
+    meter.restart(state);
   };
   const auto keep_going = [&](std::uint64_t done) {
-    meter->update(done);
+    meter.update(done);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     return !interrupted() && spent.count() < o.seconds;
   };
   const CountOutcome outcome = count_truth(subject.model.config().d_vocab, count, request,
                                            {.started = started, .keep_going = keep_going});
   if (outcome == CountOutcome::kAlreadyFinished) {
+    meter.clear();
     fmt::print("{}: already counted, nothing to do\n", o.out);
     return;
   }
-  if (outcome == CountOutcome::kFinished) meter->update(samples);
-  state = meter->state();
-  meter.reset();  // ends the bar's line
+  if (outcome == CountOutcome::kFinished) meter.update(samples);
+  state = meter.state();
+  meter.clear();
   report(state, outcome, o.out);
 }
 
@@ -126,7 +129,7 @@ void merge(const FileOptions& o) {
     if (range.source != merged.ranges[0].source) {
       tell(stderr,
            "note: counted by different programs ({} and {}), whose arithmetic may differ at near-ties\n",
-           printable(merged.ranges[0].source), printable(range.source));
+           screen_text(merged.ranges[0].source), screen_text(range.source));
       break;
     }
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/json.h"
+#include "core/nearest.h"
 #include "core/parse_count.h"
 #include "deeptail/itgis.h"
 #include "deeptail/mhis.h"
@@ -290,7 +291,8 @@ Method make_method(const std::string& name, const std::vector<Setting>& settings
     method.settings = reader.finish(name);
     return method;
   }
-  throw InputError("method {}: expected one of {}", printable(name), fmt::join(method_names(), ", "));
+  throw InputError("method {}: expected one of {}{}", printable(name), fmt::join(method_names(), ", "),
+                   did_you_mean(name, method_names()));
 }
 
 Cost capture_cost(const ModelConfig& config, const Distribution& dist, std::uint64_t n, double seconds) {

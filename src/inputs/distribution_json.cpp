@@ -6,6 +6,7 @@
 #include "core/json.h"
 #include "core/sha256.h"
 #include "deeptail/inputs.h"
+#include "inputs/text_tokens.h"
 
 namespace deeptail {
 
@@ -64,6 +65,36 @@ std::vector<TokenId> parse_ids(const Json& json, std::size_t d_vocab, std::strin
   return ids;
 }
 
+// The ids of a table, given as they are or as the texts of tokens.
+std::vector<TokenId> table_ids(const Json& json, std::size_t d_vocab, TextTokens& tokens,
+                               std::string_view where) {
+  const auto texts = json.find("tokens");
+  if (texts == json.end()) return parse_ids(json, d_vocab, where);
+  if (json.contains("ids")) throw InputError("{}: expected \"ids\" or \"tokens\", found both", where);
+  if (!texts->is_array()) throw InputError("{}: key \"tokens\": expected an array of texts", where);
+  std::vector<TokenId> ids;
+  for (const Json& text : *texts) {
+    if (!text.is_string())
+      throw InputError("{}: key \"tokens\": expected texts, found {}", where, found_text(text));
+    ids.push_back(tokens.id_of(text.get_ref<const std::string&>(), where));
+    if (static_cast<std::size_t>(ids.back()) >= d_vocab)
+      throw InputError("{}: token \"{}\" has id {}: expected 0 to d_vocab - 1 = {}", where,
+                       printable(text.get_ref<const std::string&>()), ids.back(), d_vocab - 1);
+  }
+  return ids;
+}
+
+// The tokens' ids are part of what the distribution is, so their tokenizer is part of its hash.
+void add_tokenizer(Distribution& dist, const TextTokens& tokens, std::string_view text,
+                   std::string_view where) {
+  if (tokens.sha256().empty()) return;
+  if (!dist.tokenizer_sha256.empty() && dist.tokenizer_sha256 != tokens.sha256())
+    throw InputError("{}: key \"tokenizer_sha256\": expected that of the tokenizer it names, {}", where,
+                     tokens.sha256());
+  dist.tokenizer_sha256 = tokens.sha256();
+  dist.sha256 = sha256_hex(fmt::format("{}{}", text, tokens.sha256()));
+}
+
 std::vector<double> parse_probabilities(const Json& json, std::string_view where) {
   const Json& value = member(json, "probabilities", where);
   if (!value.is_array()) throw InputError("{}: key \"probabilities\": expected an array of numbers", where);
@@ -87,7 +118,7 @@ std::string table_place(const std::string& name, const std::vector<std::string>&
 
 }  // namespace
 
-Distribution parse_distribution(std::string_view text, std::string_view where) {
+Distribution parse_distribution(std::string_view text, std::string_view where, std::string_view folder) {
   const Json json = parse_json(text, where);
   if (!json.is_object()) throw InputError("{}: expected a JSON object", where);
   const std::string format = text_member(json, "format", where);
@@ -101,6 +132,7 @@ Distribution parse_distribution(std::string_view text, std::string_view where) {
   if (!dist.tokenizer_sha256.empty() && !is_sha256_hex(dist.tokenizer_sha256))
     throw InputError("{}: key \"tokenizer_sha256\": expected 64 lower-case hex digits", where);
   dist.d_vocab = vocabulary(json, where);
+  TextTokens tokens(folder, json.contains("tokenizer") ? text_member(json, "tokenizer", where) : "", where);
 
   const std::vector<std::string> names = position_names(json, where);
   const Json& tables = member(json, "tables", where);
@@ -109,10 +141,10 @@ Distribution parse_distribution(std::string_view text, std::string_view where) {
   for (const auto& [name, table] : tables.items()) {
     const std::string place = table_place(name, names, where);
     if (!table.is_object())
-      throw InputError("{}: expected an object with \"ids\" and \"probabilities\", found {}", place,
-                       found_text(table));
+      throw InputError("{}: expected an object with \"ids\" or \"tokens\" and \"probabilities\", found {}",
+                       place, found_text(table));
     index[name] = dist.tables.size();
-    std::vector<TokenId> ids = parse_ids(table, dist.d_vocab, place);
+    std::vector<TokenId> ids = table_ids(table, dist.d_vocab, tokens, place);
     std::vector<double> probabilities = parse_probabilities(table, place);
     dist.tables.emplace_back(name, std::move(ids), std::move(probabilities), place);
   }
@@ -123,6 +155,7 @@ Distribution parse_distribution(std::string_view text, std::string_view where) {
                        printable(names[position]));
     dist.positions.push_back(found->second);
   }
+  add_tokenizer(dist, tokens, text, where);
   return dist;
 }
 

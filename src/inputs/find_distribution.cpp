@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "core/data_places.h"
+#include "core/nearest.h"
 #include "deeptail/inputs.h"
 
 namespace deeptail {
@@ -17,15 +18,18 @@ std::string find_distribution(const std::string& name_or_path) {
     if (fs::is_regular_file(file, error)) return file.string();
     tried.push_back(place.string());
   }
+  std::vector<std::string> names;
+  for (const std::string& file : list_distributions()) names.push_back(fs::path(file).stem().string());
   throw InputError(
       "distribution {}: none of that name in {}; `deeptail dist list` shows what there is, and a path works "
-      "too",
-      name_or_path, fmt::join(tried, ", "));
+      "too{}",
+      name_or_path, fmt::join(tried, ", "), did_you_mean(name_or_path, names));
 }
 
 Distribution load_distribution(const std::string& name_or_path) {
   const MappedFile file(find_distribution(name_or_path));
-  return parse_distribution(file.text(), file.path());
+  const fs::path folder = fs::path(file.path()).parent_path();
+  return parse_distribution(file.text(), file.path(), folder.empty() ? "." : folder.string());
 }
 
 std::vector<std::string> list_distributions() {

@@ -54,13 +54,16 @@ double parse_number(std::string_view field, std::string_view column, std::string
 
 }  // namespace
 
-Pairs parse_pairs(std::string_view csv, std::string_view where) {
+Pairs parse_pairs(std::string_view csv, std::string_view where, std::span<const std::string> by) {
   CsvReader reader(csv, where);
   const std::optional<CsvRecord> header = reader.next();
   if (!header)
     throw InputError("{}: the file is empty, expected a header with the columns truth,estimate", where);
   const std::size_t truth_column = find_column(*header, "truth", where);
   const std::size_t estimate_column = find_column(*header, "estimate", where);
+
+  std::vector<std::size_t> group_columns;
+  for (const std::string& name : by) group_columns.push_back(find_column(*header, name, where));
 
   Pairs pairs;
   while (const std::optional<CsvRecord> row = reader.next()) {
@@ -77,6 +80,9 @@ Pairs parse_pairs(std::string_view csv, std::string_view where) {
     pairs.truth.push_back(q);
     pairs.estimate.push_back(p);
     pairs.line.push_back(row->line);
+    if (by.empty()) continue;
+    std::vector<std::string>& group = pairs.group.emplace_back();
+    for (const std::size_t column : group_columns) group.emplace_back(trimmed(row->fields[column]));
   }
   if (pairs.truth.empty()) throw InputError("{}: there is a header but no row below it", where);
   return pairs;

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/data_places.h"
+#include "core/nearest.h"
 #include "model/cpu/packed_weights.h"
 #include "model/families/family.h"
 
@@ -63,9 +64,12 @@ std::string find_model(const std::string& name_or_path) {
     if (is_model(place / name_or_path)) return (place / name_or_path).string();
     tried.push_back(place.string());
   }
+  std::vector<std::string> names;
+  for (const std::string& folder : list_models()) names.push_back(fs::path(folder).filename().string());
   throw InputError(
-      "model {}: no such folder, and no model of that name in {}; `deeptail model list` shows what there is",
-      name_or_path, fmt::join(tried, ", "));
+      "model {}: no such folder, and no model of that name in {}; `deeptail model list` shows what there "
+      "is{}",
+      name_or_path, fmt::join(tried, ", "), did_you_mean(name_or_path, names));
 }
 
 std::vector<std::string> list_models() {

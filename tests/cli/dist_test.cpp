@@ -61,7 +61,7 @@ TEST_F(DistCommand, UsersOwnFileAndItsMistakes) {
   refused("dist show no/such.json", "cannot open");
   refused("dist sample hex --count many", "--count: expected a whole number from 1 to 2^62");
   refused("dist sample hex --count 2^80", "--count");
-  refused("dist", "subcommand");
+  refused("dist", "dist: expected one of list, show, sample");
 }
 
 TEST_F(DistCommand, ABrokenFileDoesNotHideTheOthers) {

@@ -144,5 +144,51 @@ TEST_F(EstimateCommand, BadFlags) {
   refused("estimate --model dt-1l --dist hex", "--target is required");
 }
 
+TEST_F(EstimateCommand, SeveralTargetsAreAsIfAskedOneByOne) {
+  const auto without_time = [](Json e) {
+    e.erase("command");
+    e["cost"].erase("seconds");
+    return e;
+  };
+  const std::string file = write("targets", "69\n\n\"f\"\n 69,70 \n");
+  for (const std::string& rest :
+       {std::string("--method mc --budget 600"), std::string("--method gld --calibration 300")}) {
+    const Outcome several = run("estimate --model dt-1l --dist hex --target 70 --target 69,71 --targets " +
+                                file + " --json " + rest);
+    ASSERT_EQ(several.code, 0) << several.err;
+    std::istringstream lines(several.out);
+    for (const char* target : {"70", "69,71", "69", "\"f\"", "69,70"}) {
+      std::string line;
+      ASSERT_TRUE(std::getline(lines, line));
+      EXPECT_EQ(without_time(parse_json(line, "line")), without_time(json(estimate(target, rest)))) << target;
+    }
+  }
+  const Outcome table =
+      run("estimate --model dt-1l --dist hex --target 69 --target 4000 --method mc --budget 600");
+  EXPECT_EQ(table.code, 0);
+  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 4) << table.out;
+  EXPECT_NE(table.out.find("\n69 \"e\" "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("not_reached_upper_bound"), std::string::npos) << table.out;
+}
+
+TEST_F(EstimateCommand, MistakesInAFileOfTargetsAreTold) {
+  const auto with = [&](const std::string& text) {
+    return "estimate --model dt-1l --dist hex --method mc --budget 500 --targets " + write("t", text);
+  };
+  refused(with("69\nthe\n"), "t: line 2: expected ids and tokens in double quotes");
+  refused(with("69\n1.5\n"), "t: line 2: expected ids and tokens");
+  refused(with("\"To be\"\n"), "t: line 1: \"To be\" is not a token id and not one token of this model");
+  refused(with("69\n99999\n"), "t: line 2: ");
+  refused(with("\n"), "expected one target a line, found none");
+  refused("estimate --model dt-1l --dist hex", "--target is required");
+}
+
+TEST_F(EstimateCommand, JsonTellsHowToRepeatIt) {
+  const Json e = json(estimate("69,310"));
+  EXPECT_EQ(e.at("target_text"), Json({"e", "ic"}));
+  EXPECT_EQ(e.at("command"), Json({"deeptail", "estimate", "--model", "dt-1l", "--dist", "hex", "--target",
+                                   "69,310", "--method", "mc", "--budget", "500", "--json"}));
+}
+
 }  // namespace
 }  // namespace deeptail

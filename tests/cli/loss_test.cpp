@@ -143,7 +143,24 @@ TEST_F(LossCommand, SpbExperimentsWriteWholeFiles) {
   }
   EXPECT_EQ(files, 12u);
   refused("spb experiments --out " + write("file", "x") + "/below", "cannot create the folder");
-  refused("spb", "subcommand");
+  refused("spb", "spb: expected one of alpha");
+}
+
+TEST_F(LossCommand, ByColumnsScoresEachGroupAlone) {
+  const std::string both = write(
+      "both.csv", "method,truth,model,estimate\n\"a,b\",1e-6,m,2e-6\nc,1e-6,m,0\n\"a,b\",1e-5,m,1e-5\n");
+  const std::string alone = write("alone.csv", "truth,estimate\n1e-6,2e-6\n1e-5,1e-5\n");
+  const Json j = json("loss " + both + " --epsilon 1e-9 --by method,model");
+  ASSERT_EQ(j["groups"].size(), 2u);
+  EXPECT_EQ(j["groups"][0]["group"], Json({{"method", "a,b"}, {"model", "m"}}));
+  EXPECT_EQ(j["groups"][0]["spb"], json("loss " + alone + " --epsilon 1e-9")["spb"]);
+  EXPECT_EQ(j["groups"][1]["zeros"], 1);
+  EXPECT_EQ(j["groups"][1]["itakura_saito"], "inf");
+  EXPECT_EQ(j["n"], 3);
+  const Outcome table = run("loss " + both + " --by method");
+  EXPECT_NE(table.out.find("\na,b "), std::string::npos) << table.out;
+  refused("loss " + both + " --by colour", "no column is called 'colour'");
+  refused("loss " + both + " --by method --calibrate", "--by: goes with neither");
 }
 
 }  // namespace

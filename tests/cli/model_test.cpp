@@ -38,6 +38,18 @@ TEST_F(ModelCommand, VerifyPassesOnTheZoo) {
   EXPECT_NE(run("model inspect dt-1l").out.find("blocks.0.attn.W_Q"), std::string::npos);
 }
 
+TEST_F(ModelCommand, ListInspectAndVerifyHaveJson) {
+  const Json models = json("model list");
+  EXPECT_EQ(models.at(0).at("name"), "dt-1l");
+  EXPECT_EQ(models.at(0).at("n_layers"), 1);
+  const Json inspected = json("model inspect dt-1l");
+  EXPECT_EQ(inspected.at("d_vocab"), 4096);
+  EXPECT_EQ(inspected.at("tensors").at(0).at("name"), "blocks.0.attn.W_K");
+  const Json verified = json("model verify dt-1l");
+  EXPECT_EQ(verified.at("agrees"), true);
+  EXPECT_LT(verified.at("max_error").get<double>(), 2e-4);
+}
+
 TEST_F(ModelCommand, VerifyNoticesOtherWeights) {
   fs::copy(std::string(DEEPTAIL_SOURCE) + "/models/dt-1l", folder_ / "swapped", fs::copy_options::recursive);
   fs::copy_file(std::string(DEEPTAIL_SOURCE) + "/models/dt-2l/reference.json",
@@ -49,16 +61,15 @@ TEST_F(ModelCommand, VerifyNoticesOtherWeights) {
 
 TEST_F(ModelCommand, BadFlagsAndFiles) {
   const std::string model = "model logits --model '" + fixture_ + "' --tokens ";
-  refused(model + "1,two", "--tokens: expected whole numbers separated by commas, found \"two\"");
+  refused(model + "1,two", "--tokens: expected whole numbers separated by commas or spaces, found \"two\"");
   refused(model + "1,,2", "found \"\"");
   refused(model + "97", "token id 97 at position 0: expected 0 to d_vocab - 1 = 96");
   refused(model + "-1", "token id -1");
   refused(model + "99999999999", "--tokens");
   refused("model logits --model nowhere --tokens 1", "model nowhere: no such folder");
   refused("model logits --tokens 1", "--model is required");
-  refused("model", "subcommand");
+  refused("model", "model: expected one of list, inspect");
   refused("nonsense", "unknown command \"nonsense\"; expected one of ");
-  refused("", "subcommand");
 
   const std::string folder = copy();
   const std::string weights = read(folder + "/model.safetensors");

@@ -1,6 +1,12 @@
 #include "core/progress.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/screen_text.h"
 
 namespace deeptail {
 namespace {
@@ -12,10 +18,70 @@ TEST(Progress, TextHasRateAndTimeLeft) {
                       .total = 1000000,
                       .done_before = 100000,
                       .seconds = 10.0};
-  EXPECT_EQ(progress_text(state), "dt-1l hex  60%  600k of 1.00M inputs  50.0k inputs/s  ETA 0:08");
-  EXPECT_EQ(progress_bar(state).substr(0, 27), "[##############..........] ");
+  EXPECT_EQ(progress_text(state),
+            "dt-1l hex  60%  600k of 1.00M inputs  50.0k inputs/s  0:10 elapsed  ETA 0:08");
+  EXPECT_EQ(progress_line(state, 200), "[##############..........] " + progress_text(state));
   state.done = state.total;
-  EXPECT_EQ(progress_text(state), "dt-1l hex  100%  1.00M of 1.00M inputs  90.0k inputs/s");
+  EXPECT_EQ(progress_text(state), "dt-1l hex  100%  1.00M of 1.00M inputs  90.0k inputs/s  0:10 elapsed");
+}
+
+TEST(Progress, LinesFitAnyWidth) {
+  ProgressState state{.label = "a suite with quite a long name",
+                      .unit = "items",
+                      .item = "tokensplit dt-1l \u6f22\u5b57\u6f22\u5b57 310",
+                      .done = 3,
+                      .total = 32,
+                      .seconds = 4000.0};
+  for (std::size_t width = 19; width < 200; ++width) {
+    const std::string line = progress_line(state, width);
+    EXPECT_LE(display_width(line), width) << line;
+    EXPECT_NE(line.find("9%"), std::string::npos) << line;
+    if (width > 24) EXPECT_NE(line.find("1:06:40"), std::string::npos) << line;
+  }
+  state.seconds = 5.0;
+  EXPECT_EQ(progress_line(state, 19), "9%  0:05  ETA 0:48");
+  EXPECT_EQ(progress_line(state, 49), "tokensplit dt-1l \u6f22\u5b57\u6f22\u5b57 310  9%  0:05  ETA 0:48");
+  EXPECT_EQ(progress_line(state, 35), "tokensp..\u5b57 310  9%  0:05  ETA 0:48");
+  EXPECT_EQ(progress_line({.label = "loading dt-1l", .seconds = 2.0}, 79), "loading dt-1l  0:02 elapsed");
+}
+
+TEST(Progress, WidthFromTheEnvironmentWhereThereIsNoTerminal) {
+  std::FILE* file = std::tmpfile();
+  ::setenv("COLUMNS", "47", 1);
+  EXPECT_EQ(terminal_width(file), 47u);
+  ::setenv("COLUMNS", "3", 1);
+  EXPECT_EQ(terminal_width(file), 20u);
+  ::setenv("COLUMNS", "x", 1);
+  EXPECT_EQ(terminal_width(file), 80u);
+  ::unsetenv("COLUMNS");
+  EXPECT_EQ(terminal_width(file), 80u);
+  std::fclose(file);
+}
+
+// Between updates the line is drawn again; when it is cleared or over, nothing is.
+TEST(ProgressMeter, BeatsUntilItIsCleared) {
+  std::FILE* file = std::tmpfile();
+  const auto written = [&] {
+    std::fflush(file);
+    return std::filesystem::file_size("/proc/self/fd/" + std::to_string(::fileno(file)));
+  };
+  {
+    ProgressMeter meter(file, ProgressStyle::kBar, {.label = "x"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    EXPECT_GT(written(), 0u);
+    meter.clear();
+    const auto cleared = written();
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    EXPECT_EQ(written(), cleared);
+    meter.update(1);
+    EXPECT_GT(written(), cleared);
+  }
+  std::rewind(file);
+  std::string text;
+  for (int c; (c = std::fgetc(file)) != EOF;) text += static_cast<char>(c);
+  EXPECT_TRUE(text.ends_with("\r\x1b[K")) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  std::fclose(file);
 }
 
 TEST(Progress, Numbers) {
@@ -31,9 +97,9 @@ TEST(Progress, Numbers) {
 
 TEST(Progress, SlowRatesArePerMinute) {
   EXPECT_EQ(progress_text({.label = "x", .unit = "items", .done = 3, .total = 6, .seconds = 6.0}),
-            "x  50%  3 of 6 items  30 items/min  ETA 0:06");
+            "x  50%  3 of 6 items  30 items/min  0:06 elapsed  ETA 0:06");
   EXPECT_EQ(progress_text({.label = "x", .unit = "items", .done = 12, .total = 24, .seconds = 6.0}),
-            "x  50%  12 of 24 items  2 items/s  ETA 0:06");
+            "x  50%  12 of 24 items  2 items/s  0:06 elapsed  ETA 0:06");
 }
 
 TEST(Progress, LinesAndSilence) {

@@ -54,7 +54,8 @@ TEST(DistributionFile, RefusesTablesByPosition) {
   EXPECT_EQ(after("/tables/b/ids/0", -1), b + "token id -1: expected 0 to d_vocab - 1 = 9");
   EXPECT_EQ(after("/tables/b/ids/0", 1.5), b + "token id 1.5: expected 0 to d_vocab - 1 = 9");
   EXPECT_EQ(after("/tables/b", Json::object()), b + "key \"ids\" is missing");
-  EXPECT_EQ(after("/tables/b", 7), b + "expected an object with \"ids\" and \"probabilities\", found 7");
+  EXPECT_EQ(after("/tables/b", 7),
+            b + "expected an object with \"ids\" or \"tokens\" and \"probabilities\", found 7");
   EXPECT_EQ(after("/tables/a", parse_json(R"({"ids": [], "probabilities": []})", "test")),
             "d.json: table \"a\" (position 0): the table is empty: expected at least one token");
 }
@@ -93,6 +94,31 @@ TEST(DistributionFile, UnknownNameSaysWhereItLooked) {
   } catch (const InputError& e) {
     EXPECT_NE(std::string(e.what()).find("distribution nonsense: none of that name in"), std::string::npos);
   }
+}
+
+TEST(DistributionFile, TokensAsTextNeedATokenizer) {
+  Json json = good();
+  json["tables"]["b"].erase("ids");
+  json["tables"]["b"]["tokens"] = {"a", "b"};
+  EXPECT_EQ(
+      refusal(json),
+      "d.json: tokens as text need the key \"tokenizer\": the path of a tokenizer.json, relative to this "
+      "file");
+  json["tokenizer"] = "tokenizer.json";
+  EXPECT_EQ(refusal(json), "d.json: key \"tokenizer\": only a file can name one");
+  json["d_vocab"] = 4096;
+  const std::string folder = DEEPTAIL_SOURCE "/models", text = json_text(json);
+  const Distribution dist = parse_distribution(text, "d.json", folder);
+  EXPECT_EQ(dist.table(1).ids(), (std::vector<TokenId>{65, 66}));
+  EXPECT_EQ(dist.tokenizer_sha256, sha256_of_file(folder + "/tokenizer.json"));
+  EXPECT_EQ(dist.sha256, sha256_hex(text + dist.tokenizer_sha256));
+  json["tokenizer_sha256"] = std::string(64, '0');
+  EXPECT_THROW(parse_distribution(json_text(json), "d.json", folder), InputError);
+  json.erase("tokenizer_sha256");
+  json["d_vocab"] = 66;  // "b" is 66
+  EXPECT_THROW(parse_distribution(json_text(json), "d.json", folder), InputError);
+  json["tables"]["b"]["ids"] = {1, 2};
+  EXPECT_NE(refusal(json).find("expected \"ids\" or \"tokens\", found both"), std::string::npos);
 }
 
 }  // namespace
