@@ -39,7 +39,7 @@ const checks = {
     const figures =
       await browser.evaluate(`[...document.querySelectorAll('figure[data-figure]')].map(f => [f.dataset.figure, f.hidden,
       f.querySelectorAll('svg .mark-symbol path, svg .mark-line path, svg .mark-rect path, svg .mark-rule line').length, f.parentElement.querySelector('.why')?.textContent ?? ''])`);
-    assert.equal(figures.length, 9 + 6);
+    assert.equal(figures.length, 10 + 6);
     for (const [name, hidden, marks] of figures) assert.ok(!hidden && marks > 2, `${name} has ${marks} marks`);
     for (const [name, , , why] of figures) assert.equal(why, '', name);
     assert.equal(
