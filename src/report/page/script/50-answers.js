@@ -6,7 +6,9 @@ const unknownRows = () => shownRows().filter(row => row.q === null);
 function unknownTargets() {
   const byTarget = new Map();
   for (const row of unknownRows()) byTarget.set(row.t, [...(byTarget.get(row.t) ?? []), row]);
-  const middle = rows => rows.map(r => r.p ?? r.hi ?? -99).sort((a, b) => a - b)[Math.floor(rows.length / 2)];
+  const middleOf = values => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+  // Those that nobody reached come last, by their bounds.
+  const middle = rows => middleOf(rows.map(r => r.p).filter(isNumber)) ?? middleOf(rows.map(r => r.hi ?? 0)) - 100;
   return [...byTarget.values()].sort((a, b) => middle(b) - middle(a));
 }
 const answerName = i => {
@@ -40,7 +42,8 @@ function answersSpec(width) {
       row: i + ((methods.indexOf(row.method) - (methods.length - 1) / 2) * 0.8) / methods.length,
     })),
   );
-  const labels = width < 560 ? 130 : 230;
+  const longest = Math.max(...targets.map((_, i) => answerName(i).length)),
+    labels = Math.min(width < 560 ? 130 : 230, 7 * longest + 12);
   const x = {
     field: 'at',
     type: 'quantitative',

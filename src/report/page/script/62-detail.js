@@ -6,7 +6,7 @@ function levelSparkline(levels) {
     height = 46,
     low = Math.min(-0.1, logs.at(-1));
   const points = logs.map((v, i) => `${((width * i) / levels.length).toFixed(1)},${(3 + ((height - 6) * v) / low).toFixed(1)}`);
-  return `<svg class="spark" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="Probability after each of ${levels.length} levels, down to ${escapeHtml(probability(logs.at(-1)))}"><polyline points="${points.join(' ')}"/></svg>`;
+  return `<svg class="spark" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="Probability after each of ${levels.length} levels, down to ${escapeHtml(probability(logs.at(-1)))}"><polyline points="${points.join(' ')}"/></svg><small>from 1 down to ${probability(logs.at(-1))}</small>`;
 }
 function levelsHtml(detail) {
   if (!detail.survive.length) return '';

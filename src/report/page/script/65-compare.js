@@ -154,7 +154,7 @@ DOWNLOADS.changes = () => [
 function compareTitle() {
   const finite = changes().filter(c => Number.isFinite(c.change));
   if (!finite.length) return 'Estimate of A against estimate of B';
-  return `Half of the estimates differ by less than ${times(10 ** median(finite.map(c => Math.abs(c.change))))} between the runs`;
+  return `Half of the estimates differ by at most ${times(10 ** median(finite.map(c => Math.abs(c.change))))} between the runs`;
 }
 function compareSpec(width) {
   const all = changes();
@@ -178,7 +178,9 @@ function compareSpec(width) {
     change: changeText(change),
   }));
   const names = [...new Set(values.map(v => v.panel))],
-    { columns, size, gap } = panels(width, names.length, width < 500 ? { least: 110, axes: 54, gap: 14 } : { least: 190, axes: 66 });
+    fit = panels(width, names.length, width < 500 ? { least: 110, axes: 54, gap: 14 } : { least: 190, axes: 66 }),
+    { columns, gap } = fit,
+    size = Math.min(340, fit.size);
   const ticks = exponents(least, most, size < 170 ? 3 : 6);
   const axis = (field, title) => ({
     field,
@@ -244,7 +246,7 @@ function comparePageHtml() {
     '<section id="scoreboard" aria-labelledby="scoreboard-title" style="padding-top:1.8rem"><h2 id="scoreboard-title" class="hidden">In short</h2><div class="takeaways" id="takeaways"></div><div id="compare-methods"></div>' +
     '<figcaption>Only items of both runs count, judged by one truth: of two counts the larger. The change of the loss is B minus A, with the 95% interval of a paired bootstrap over targets. The typical change is the median.</figcaption></section>' +
     COMPARE_FIGURES.map(figureHtml).join('') +
-    `<section id="changes" aria-labelledby="changes-title"><p class="kicker">Largest differences</p><h2 id="changes-title">The ${MOST_CHANGES} estimates that differ most; the file has all</h2><div id="changes-list"></div></section>` +
+    `<section id="changes" aria-labelledby="changes-title"><p class="kicker">Largest differences</p><h2 id="changes-title"></h2><div id="changes-list"></div></section>` +
     '<details id="left-out" class="suite" hidden><summary></summary><ul></ul></details>'
   );
 }
@@ -266,6 +268,8 @@ function comparisonView(data) {
     drawTables() {
       document.getElementById('takeaways').innerHTML = compareTakeaways();
       document.getElementById('compare-methods').innerHTML = compareTable();
+      document.getElementById('changes-title').textContent =
+        `The ${plural(largestChanges().length, 'estimate')} that differ most of ${thousands(changes().length)}; the file has all`;
       document.getElementById('changes-list').innerHTML = changesTable();
     },
   };

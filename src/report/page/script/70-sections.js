@@ -117,6 +117,10 @@ const EXPERIMENT_TITLES = {
   'scale-dependence': 'Only squared error depends on the scale of q',
 };
 
+const HALF_READ = 'half-widths are of intervals with a lower end; “of 60%” is the share of estimates behind such a number';
+const SCORES_READ = `Losses are averages over the chosen models and distributions, best first, with one standard error over targets. Typical error is the root mean square of log₁₀(estimate/truth) as a factor, of the estimates that are not zero, and ${HALF_READ}.`;
+const UNKNOWN_READ = `Without a truth there are no losses. Costs are geometric means over targets; ${HALF_READ}.`;
+
 function figureHtml(f) {
   return (
     `<section id="${f.id}" aria-labelledby="${f.id}-title"><p class="kicker">${f.kicker}</p><h2 id="${f.id}-title"></h2>` +
@@ -127,7 +131,7 @@ function figureHtml(f) {
 function pageHtml() {
   const head =
     '<section id="scoreboard" aria-labelledby="scoreboard-title" style="padding-top:1.8rem"><h2 id="scoreboard-title" class="hidden">In short</h2><div class="takeaways" id="takeaways"></div><div id="scores"></div>' +
-    '<figcaption>Losses are averages over the chosen models and distributions, best first, with one standard error over targets. Typical error is the root mean square of log₁₀(estimate/truth) as a factor, and half-widths are of intervals with a lower end; “of 60%” is the share of estimates behind such a number, the others being zero or without lower end.</figcaption></section>';
+    `<figcaption>${run.meta.scored ? SCORES_READ : UNKNOWN_READ}</figcaption></section>`;
   const tables =
     `<section id="tables" aria-labelledby="tables-title"><p class="kicker">Tables</p><h2 id="tables-title"></h2><div class="figure-tools"></div><div id="loss-tables"></div>` +
     '<figcaption>SPB loss, lower is better; the best of each row in bold. “noise” is the loss of exact answers, given that the truth is a count. – : not run on this distribution.</figcaption></section>';

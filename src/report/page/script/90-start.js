@@ -118,6 +118,7 @@ function drawFacts() {
     notes.push(
       `${plural(meta.unscored, 'estimate')} could not be scored, because the truth was counted never or always.`,
     );
+  if (!meta.scored) document.querySelector('h1').textContent = 'What the estimators answer, and what it costs';
   const notice = document.getElementById('unfinished');
   notice.hidden = !notes.length;
   notice.textContent = notes.join(' ');
