@@ -1,6 +1,7 @@
 // crafted.mjs DEEPTAIL WORK [SCREENSHOTS]: pages of runs that are made so that a sentence must, or must not, appear.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { made, writeRun } from './made_run.mjs';
 import { openReader, runChecks } from './reader.mjs';
@@ -50,7 +51,10 @@ const checks = {
     assert.match(await told(), /No intervals that say much/);
     assert.match(await text('#coverage h2'), /half-width ×1000|none has a lower end/);
     await show(made(30, { qld: exact, mc: unit }));
-    assert.match(await told(), /The intervals of qld can be taken at their word.*100% of 30 targets \(typical half-width ×2\.0\)/);
+    assert.match(
+      await told(),
+      /The intervals of qld can be taken at their word.*100% of 30 targets \(typical half-width ×2\.0\)/,
+    );
     await show(made(10, { qld: exact, mc: unit }));
     assert.doesNotMatch(await told(), /word/, 'ten targets cannot tell 95% from 80%');
     assert.match(await told(), /Too few targets to judge intervals/);
@@ -70,7 +74,10 @@ const checks = {
   },
   async 'a typical error comes with the share behind it'() {
     await show(made(20, { qld: exact, itgis: (q, k) => ({ p: k % 2 ? 0 : 2 * q, cost: 10 }) }));
-    assert.match((await texts('#scoreboard-table tbody tr')).find(t => t.includes('itgis')), /×2\.0 of 50%/);
+    assert.match(
+      (await texts('#scoreboard-table tbody tr')).find(t => t.includes('itgis')),
+      /×2\.0 of 50%/,
+    );
     assert.match(await told(), /off by ×2\.0 on the 50% of estimates that are not zero/);
     assert.match(await text('#scoreboard-table thead'), /log scale/);
   },
@@ -90,12 +97,23 @@ const checks = {
   async 'one model has its metrics in a table'() {
     await show(made(8, { qld: exact, mc: off(3) }));
     assert.equal(await count('#metrics-table tbody tr'), 2);
-    assert.match(await text('#left-out'), /2 figures left out: Loss by model size, Settings of one method|Loss by model size/);
+    assert.match(
+      await text('#left-out'),
+      /2 figures left out: Loss by model size, Settings of one method|Loss by model size/,
+    );
     assert.match(await saved('metrics'), /^method,benchmarking,/);
   },
   async 'names that every object has are names like others'() {
-    const run = made(8, { constructor: exact, ['__proto__']: off(2), mc: off(3) }, { model: '__proto__', dist: 'toString' });
-    for (const [k, i] of made(8, { x: off(2) }, { model: '__proto__', dist: 'toString', variant: '__proto__' }).entries())
+    const run = made(
+      8,
+      { constructor: exact, ['__proto__']: off(2), mc: off(3) },
+      { model: '__proto__', dist: 'toString' },
+    );
+    for (const [k, i] of made(
+      8,
+      { x: off(2) },
+      { model: '__proto__', dist: 'toString', variant: '__proto__' },
+    ).entries())
       run.push({ ...i, method: '__proto__', item: `${k}`.padStart(16, '0') });
     await show(run);
     assert.equal(await count('#scoreboard-table tbody tr'), 3);
@@ -103,10 +121,12 @@ const checks = {
     assert.equal(await count('[data-filter=methods] .chip'), 3);
     await after("document.querySelectorAll('[data-group=methods]')[0].click()");
     assert.equal(await count('#scoreboard-table tbody tr'), 2);
-    assert.equal(await count('figure[hidden]') < 6, true);
+    assert.equal((await count('figure[hidden]')) < 6, true);
   },
   async 'files hold no formulas'() {
-    await show(made(3, { qld: exact }, { model: '=1+1', dist: '@x', warnings: ['-2 is, "odd"', '-2 is, "odd"', 'other'] }));
+    await show(
+      made(3, { qld: exact }, { model: '=1+1', dist: '@x', warnings: ['-2 is, "odd"', '-2 is, "odd"', 'other'] }),
+    );
     const lines = (await saved('estimates')).trim().split('\r\n');
     assert.equal(lines.length, 4);
     assert.match(lines[1], /,'=1\+1,'@x,/);
@@ -115,8 +135,37 @@ const checks = {
     assert.match(await text('.all-warnings summary'), /9 warnings of 3 estimates/);
     assert.deepEqual(await texts('.all-warnings li'), ['6 × -2 is, "odd"', '3 × other'], 'equal ones are told once');
   },
+  async 'the command of a row repeats its estimate'() {
+    const suite = join(work, 'suite.toml'),
+      run = join(work, 'real'),
+      page = join(work, 'real.html');
+    writeFileSync(
+      suite,
+      'name = "s"\nmodels = ["dt-1l"]\ndistributions = ["hex"]\nseed = 5\n[targets]\nband = [1e-3, 1e-1]\ncount = 1\n' +
+        '[[methods]]\nmethod = "mc"\nvariant = "mine"\nbudget = 4096\n[[methods]]\nmethod = "qld"\ncalibration = [1024]\n',
+    );
+    execFileSync(deeptail, ['bench', 'run', suite, '--out', run, '--quiet']);
+    execFileSync(deeptail, ['report', run, '--out', page, '--quiet']);
+    await open(page);
+    assert.equal(await count('#items-table [data-more]'), 2);
+    for (const k of [0, 1])
+      await browser.evaluate(`document.querySelectorAll('#items-table [data-more]')[${k}].click()`);
+    const commands = await texts('.detail .command code'),
+      lines = (await saved('estimates')).trim().split('\r\n').slice(1);
+    for (const [k, command] of commands.entries()) {
+      const again = JSON.parse(
+          execFileSync(deeptail, [...command.split(' ').slice(1), '--json', '--quiet'], { encoding: 'utf8' }),
+        ),
+        shown = Number(lines[k].split(',')[10]);
+      assert.ok(Math.abs(again.p - shown) < 2e-4 * shown, `${command}: ${again.p}, ${shown} in the page`);
+    }
+  },
   async 'a run without any truth'() {
-    const unknown = made(12, { tokensplit: exact, mc: (q, k) => (k % 2 ? { p: 0, cost: 50 } : { p: q, cost: 50 }) }, { samples: 0 });
+    const unknown = made(
+      12,
+      { tokensplit: exact, mc: (q, k) => (k % 2 ? { p: 0, cost: 50 } : { p: q, cost: 50 }) },
+      { samples: 0 },
+    );
     await show(unknown);
     assert.match(await text('#unfinished'), /No truth is known/);
     assert.match(await told(), /No truth is known.*tokensplit for 100% and mc for 50%/);

@@ -17,7 +17,20 @@ const sha256 = text => createHash('sha256').update(text).digest('hex');
 export const SAMPLES = 2 ** 28;
 
 // One item; an estimate of zero is an upper bound.
-export function item({ model = 'm', dist = 'd', target, method, variant = method, count = 1000, samples = SAMPLES, p, low, high, cost = 1000, warnings = [] }) {
+export function item({
+  model = 'm',
+  dist = 'd',
+  target,
+  method,
+  variant = method,
+  count = 1000,
+  samples = SAMPLES,
+  p,
+  low,
+  high,
+  cost = 1000,
+  warnings = [],
+}) {
   const ends = p > 0 ? [low ?? p / 2, high ?? Math.min(1, 2 * p)] : [low ?? 0, high ?? 1e-3];
   return {
     item: sha256(`${model}|${dist}|${target}|${variant}`).slice(0, 16),
@@ -38,7 +51,15 @@ export function item({ model = 'm', dist = 'd', target, method, variant = method
       status: p > 0 ? 'ok' : 'not_reached_upper_bound',
       guarantee: 'consistent',
       seed: 1,
-      cost: { forward: cost, backward: 0, score_evals: 0, logits: 0, flops: cost * 1e6, forward_equivalents: cost, seconds: cost / 1e4 },
+      cost: {
+        forward: cost,
+        backward: 0,
+        score_evals: 0,
+        logits: 0,
+        flops: cost * 1e6,
+        forward_equivalents: cost,
+        seconds: cost / 1e4,
+      },
       warnings,
     },
   };
@@ -75,6 +96,8 @@ export function made(n, methods, common = {}) {
   return Array.from({ length: n }, (_, k) => k).flatMap(k => {
     const count = Math.round(2600 / (1 + (k % 20))),
       q = count / SAMPLES;
-    return Object.entries(methods).map(([method, answer]) => item({ target: k + 1, method, count, ...common, ...answer(q, k) }));
+    return Object.entries(methods).map(([method, answer]) =>
+      item({ target: k + 1, method, count, ...common, ...answer(q, k) }),
+    );
   });
 }

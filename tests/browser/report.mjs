@@ -17,7 +17,11 @@ const fits = async () => assert.ok(await reader.fits(), 'the page is wider than 
 
 const checks = {
   async 'figures are drawn'() {
-    assert.equal(await browser.evaluate("document.getElementById('spb-fold').open"), false, 'made-up errors are folded');
+    assert.equal(
+      await browser.evaluate("document.getElementById('spb-fold').open"),
+      false,
+      'made-up errors are folded',
+    );
     await after("document.getElementById('spb-fold').open = true; document.body.dataset.drawn = 'wait'");
     const figures =
       await browser.evaluate(`[...document.querySelectorAll('figure[data-figure]')].map(f => [f.dataset.figure, f.hidden,
@@ -94,7 +98,10 @@ const checks = {
     assert.equal(await count('[data-group]:not(:checked)'), 2);
     await after("document.body.dataset.drawn = 'no'; location.hash = '#methods=qld,nobody&settings=ga-amls%2Frwmh'");
     assert.deepEqual(await texts('#scoreboard-table tbody th'), ['qld'], 'names that are not there are passed over');
-    assert.equal(await browser.evaluate("document.querySelector('[data-setting]').selectedOptions[0].text"), 'ga-amls/rwmh');
+    assert.equal(
+      await browser.evaluate("document.querySelector('[data-setting]').selectedOptions[0].text"),
+      'ga-amls/rwmh',
+    );
     await browser.evaluate("location.hash = '#scoreboard'; null");
     assert.deepEqual(await texts('#scoreboard-table tbody th'), ['qld'], 'a place on the page is no choice');
     await after("document.body.dataset.drawn = 'no'; location.hash = ''");
@@ -147,7 +154,9 @@ const checks = {
     await browser.key('Enter');
     assert.match(await hash(), /^#item=\d+$/);
     assert.equal(
-      await browser.evaluate("'#' + document.activeElement.id.replace('-', '=') === location.hash && document.activeElement.className"),
+      await browser.evaluate(
+        "'#' + document.activeElement.id.replace('-', '=') === location.hash && document.activeElement.className",
+      ),
       'here',
     );
   },
@@ -183,7 +192,9 @@ const checks = {
   },
   async 'rows sort'() {
     const column = () =>
-      browser.evaluate("[...document.querySelectorAll('#items-table tbody tr[id]')].map(r => r.children[9].textContent)");
+      browser.evaluate(
+        "[...document.querySelectorAll('#items-table tbody tr[id]')].map(r => r.children[9].textContent)",
+      );
     await browser.evaluate("document.querySelector('[data-sort=cost]').click()");
     const up = await column();
     await browser.evaluate("document.querySelector('[data-sort=cost]').click()");
@@ -214,7 +225,9 @@ const checks = {
     const charts = "[...document.querySelectorAll('.chart svg.marks')]";
     assert.equal(await browser.evaluate(`${charts}.filter(s => s.getBoundingClientRect().width > 360).length`), 0);
     assert.equal(
-      await browser.evaluate(`${charts}.filter(s => s.getBoundingClientRect().width < 0.9 * s.viewBox.baseVal.width).length`),
+      await browser.evaluate(
+        `${charts}.filter(s => s.getBoundingClientRect().width < 0.9 * s.viewBox.baseVal.width).length`,
+      ),
       0,
       'figures are drawn for the screen, not shrunk to it',
     );

@@ -38,7 +38,10 @@ function prepare(run) {
   run.compared = new Map();
   for (const row of run.differences ?? []) {
     const key = `${row[2]},${row[3]}`;
-    run.compared.set(key, [...(run.compared.get(key) ?? []), { m: row[0], d: row[1], targets: row[4], ends: row.slice(5) }]);
+    run.compared.set(key, [
+      ...(run.compared.get(key) ?? []),
+      { m: row[0], d: row[1], targets: row[4], ends: row.slice(5) },
+    ]);
   }
   const c = run.items;
   run.rows = c.t.map((t, i) => {

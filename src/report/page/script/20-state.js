@@ -16,8 +16,7 @@ function resetState() {
   state.methods = new Set(run.methods);
   state.models = new Set(run.models.map((_, i) => i));
   state.dists = new Set(run.dists.map((_, i) => i));
-  for (const method of run.methods)
-    state.setting[method] = headlineOf(method);
+  for (const method of run.methods) state.setting[method] = headlineOf(method);
 }
 
 const chosenPair = ({ m, d }) => state.models.has(m) && state.dists.has(d);

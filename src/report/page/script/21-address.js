@@ -16,7 +16,9 @@ function addressOf(item = null) {
           .map(([name]) => written(name))
           .join(',')}`,
       );
-  const settings = run.methods.filter(m => state.setting[m] !== headlineOf(m)).map(m => run.variants[state.setting[m]].name);
+  const settings = run.methods
+    .filter(m => state.setting[m] !== headlineOf(m))
+    .map(m => run.variants[state.setting[m]].name);
   if (settings.length) parts.push(`settings=${settings.map(written).join(',')}`);
   if (state.profile) parts.push(`profile=${written(run.profiles[state.profile].name)}`);
   if (state.spbProfile !== state.profile) parts.push(`tables=${written(run.profiles[state.spbProfile].name)}`);
@@ -44,7 +46,13 @@ function readAddress(hash) {
       .replace(/^#/, '')
       .split('&')
       .filter(part => part.includes('='))
-      .map(part => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1).split(',').map(decoded)]),
+      .map(part => [
+        part.slice(0, part.indexOf('=')),
+        part
+          .slice(part.indexOf('=') + 1)
+          .split(',')
+          .map(decoded),
+      ]),
   );
   resetState();
   for (const [key, { all }] of Object.entries(CHOICES))

@@ -50,7 +50,14 @@ function scatterFrame(rows) {
   const least = Math.max(Math.floor(Math.min(xs[0], ...ps)), xs[0] - 1),
     most = Math.min(Math.ceil(Math.max(xs[1], ...ps)), xs[1] + 1, 0),
     anyZero = rows.some(r => r.p === null || r.lo === null);
-  return { xs, least, most, anyZero, zeroAt: anyZero ? least - 0.75 : least, ys: [anyZero ? least - 1.2 : least, most] };
+  return {
+    xs,
+    least,
+    most,
+    anyZero,
+    zeroAt: anyZero ? least - 0.75 : least,
+    ys: [anyZero ? least - 1.2 : least, most],
+  };
 }
 
 function scatterTitle() {

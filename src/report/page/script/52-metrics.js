@@ -35,7 +35,10 @@ function ranks(k) {
 
 // Do all four profiles order the methods alike?
 const oneOrder = () => {
-  const order = k => byLoss(pooled(), k).map(e => e.v).join();
+  const order = k =>
+    byLoss(pooled(), k)
+      .map(e => e.v)
+      .join();
   return [1, 2, 3].every(k => order(k) === order(0));
 };
 // The two methods highest in the list that change places, clearly both times, as soon as underestimates begin to weigh more.
@@ -93,7 +96,10 @@ function metricsTable() {
 }
 DOWNLOADS.metrics = () => [
   ['method', ...METRIC_COLUMNS.map(k => LOSSES[k])],
-  ...metricRows().map(e => [label(e.v), ...METRIC_COLUMNS.map(k => (e.loss[k].mean === Infinity ? 'inf' : e.loss[k].mean))]),
+  ...metricRows().map(e => [
+    label(e.v),
+    ...METRIC_COLUMNS.map(k => (e.loss[k].mean === Infinity ? 'inf' : e.loss[k].mean)),
+  ]),
 ];
 
 function rankSpec(width) {

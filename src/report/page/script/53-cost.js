@@ -18,7 +18,9 @@ function costTitle() {
   const buys = betterBuys(entries, best, state.profile);
   return (
     `${best.name} has the lowest loss${doubt} at ${amount} per target` +
-    (buys.length ? `; of what costs less, ${listed(buys)} ${buys.length === 1 ? 'has' : 'have'} the lowest for the price` : '')
+    (buys.length
+      ? `; of what costs less, ${listed(buys)} ${buys.length === 1 ? 'has' : 'have'} the lowest for the price`
+      : '')
   );
 }
 // Every setting of the chosen methods.
@@ -109,7 +111,14 @@ function costSpec(width) {
       },
       ...[true, false].map(left => ({
         data: { values: labels.filter(l => l.left === left) },
-        mark: { type: 'text', align: left ? 'right' : 'left', dx: left ? -1 : 1, baseline: 'middle', fontSize: 11.5, fontWeight: 560 },
+        mark: {
+          type: 'text',
+          align: left ? 'right' : 'left',
+          dx: left ? -1 : 1,
+          baseline: 'middle',
+          fontSize: 11.5,
+          fontWeight: 560,
+        },
         encoding: { x: at('tip'), y: at('at'), text: { field: 'text' }, color: methodColor() },
       })),
     ];

@@ -13,7 +13,11 @@ const SCORE_COLUMNS = [
   ['Within a factor of 2', e => percent(e.within2), e => e.within2, true],
   ['Zeros', e => percent(e.zeros), e => e.zeros],
   ['95% interval holds the truth', e => percent(e.inside), e => e.inside, true],
-  ['Interval’s typical half-width', e => (e.bounded ? share(times(10 ** (e.width / 2)), e.bounded) : 'no lower ends'), e => 10 ** (e.width / 2)],
+  [
+    'Interval’s typical half-width',
+    e => (e.bounded ? share(times(10 ** (e.width / 2)), e.bounded) : 'no lower ends'),
+    e => 10 ** (e.width / 2),
+  ],
   ['Forward passes per target', e => plain(10 ** e.cost, 2), e => 10 ** e.cost],
   ['Time per target', e => seconds(e.seconds), e => e.seconds],
 ];
@@ -95,7 +99,9 @@ DOWNLOADS.losses = () => [
   ...judgedPairs().map(p => [
     run.models[p.m].name,
     run.dists[p.d],
-    ...shownVariants().map(v => run.scores.find(s => s.v === v && s.m === p.m && s.d === p.d)?.loss[state.spbProfile].mean ?? NaN),
+    ...shownVariants().map(
+      v => run.scores.find(s => s.v === v && s.m === p.m && s.d === p.d)?.loss[state.spbProfile].mean ?? NaN,
+    ),
     p.noise[state.spbProfile][0],
   ]),
 ];

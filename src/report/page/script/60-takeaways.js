@@ -3,11 +3,16 @@ function bestTakeaway(order, k) {
   const [best, second] = order,
     profile = run.profiles[k].name,
     exact = `Exact answers would get ${plain(meanNoise(judgedPairs(), k), 2)}, since the truth is itself a count.`;
-  if (!second) return [`${label(best.v)} alone is shown`, `Its ${profile} loss is ${plain(best.loss[k].mean)}. ${exact}`];
+  if (!second)
+    return [`${label(best.v)} alone is shown`, `Its ${profile} loss is ${plain(best.loss[k].mean)}. ${exact}`];
   const unclear = indistinct(order, k),
     few = unclear.some(e => difference(best.v, e.v, k) === null);
   const losses = `Its ${profile} loss is ${plain(best.loss[k].mean)}, against ${plain(second.loss[k].mean)} of ${label(second.v)}, the next`;
-  if (!unclear.length) return [`Trust ${label(best.v)} most`, `${losses}; it is clearly lower than that of every other method shown. ${exact}`];
+  if (!unclear.length)
+    return [
+      `Trust ${label(best.v)} most`,
+      `${losses}; it is clearly lower than that of every other method shown. ${exact}`,
+    ];
   return [
     `${label(best.v)} has the lowest loss, but not clearly`,
     few
@@ -78,7 +83,12 @@ function takeaways() {
   const told = !entries.length
     ? [['Nothing is chosen', 'Choose at least one method, model and distribution.']]
     : order.length
-      ? [bestTakeaway(order, state.profile), sureTakeaway(entries), costTakeaway(entries, order[0]), order.length > 1 ? questionTakeaway() : null]
+      ? [
+          bestTakeaway(order, state.profile),
+          sureTakeaway(entries),
+          costTakeaway(entries, order[0]),
+          order.length > 1 ? questionTakeaway() : null,
+        ]
       : [
           ...(entries.some(e => e.scored)
             ? [['No method has all of the chosen pairs', 'Losses of different inputs are not put in order.']]

@@ -50,8 +50,7 @@ const detailRow = r =>
     : '';
 // Without any truth there is nothing to say about it.
 const JUDGED_COLUMNS = ['ratio', 'holds'];
-const shownItemColumns = () =>
-  ITEM_COLUMNS.filter(([key]) => run.meta.scored > 0 || !JUDGED_COLUMNS.includes(key));
+const shownItemColumns = () => ITEM_COLUMNS.filter(([key]) => run.meta.scored > 0 || !JUDGED_COLUMNS.includes(key));
 
 function sortedItems() {
   const key = ITEM_COLUMNS.find(c => c[0] === listing.sort)[3],
@@ -70,10 +69,12 @@ function itemsTable() {
   listing.page = Math.min(listing.page, pages - 1);
   const shown = rows.slice(listing.page * PAGE_ROWS, (listing.page + 1) * PAGE_ROWS);
   const columns = shownItemColumns();
-  const head = columns.map(
-    ([key, title, , , side]) =>
-      `<th scope="col" class="${side ?? ''}" aria-sort="${listing.sort === key ? (listing.up ? 'ascending' : 'descending') : 'none'}"><button type="button" data-sort="${key}">${title}</button></th>`,
-  ).join('');
+  const head = columns
+    .map(
+      ([key, title, , , side]) =>
+        `<th scope="col" class="${side ?? ''}" aria-sort="${listing.sort === key ? (listing.up ? 'ascending' : 'descending') : 'none'}"><button type="button" data-sort="${key}">${title}</button></th>`,
+    )
+    .join('');
   const body = shown
     .map(
       r =>
@@ -151,7 +152,11 @@ function setupItems() {
     drawItems();
     box.querySelector(sort ? `[data-sort="${sort}"]` : `[data-page="${page}"]`)?.focus();
   });
-  box.addEventListener('toggle', event => {
-    if (event.target.matches('.all-warnings')) listing.warned = event.target.open;
-  }, true);
+  box.addEventListener(
+    'toggle',
+    event => {
+      if (event.target.matches('.all-warnings')) listing.warned = event.target.open;
+    },
+    true,
+  );
 }

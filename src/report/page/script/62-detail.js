@@ -5,13 +5,18 @@ function levelSparkline(levels) {
   const width = 220,
     height = 46,
     low = Math.min(-0.1, logs.at(-1));
-  const points = logs.map((v, i) => `${((width * i) / levels.length).toFixed(1)},${(3 + ((height - 6) * v) / low).toFixed(1)}`);
+  const points = logs.map(
+    (v, i) => `${((width * i) / levels.length).toFixed(1)},${(3 + ((height - 6) * v) / low).toFixed(1)}`,
+  );
   return `<svg class="spark" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="Probability after each of ${levels.length} levels, down to ${escapeHtml(probability(logs.at(-1)))}"><polyline points="${points.join(' ')}"/></svg><small>from 1 down to ${probability(logs.at(-1))}</small>`;
 }
 function levelsHtml(detail) {
   if (!detail.survive.length) return '';
   const rows = detail.survive
-    .map((s, i) => `<tr><td>${i + 1}</td><td>${plain(s, 2)}</td><td>${isNumber(detail.accept[i]) ? percent(detail.accept[i]) : '–'}</td></tr>`)
+    .map(
+      (s, i) =>
+        `<tr><td>${i + 1}</td><td>${plain(s, 2)}</td><td>${isNumber(detail.accept[i]) ? percent(detail.accept[i]) : '–'}</td></tr>`,
+    )
     .join('');
   const more = detail.n_levels > detail.survive.length ? `, the first ${detail.survive.length} of them here` : '';
   return (
@@ -21,7 +26,8 @@ function levelsHtml(detail) {
 }
 function triggersHtml(detail) {
   if (!detail.triggers.length) return '';
-  const more = detail.n_triggers > detail.triggers.length ? ` (${detail.triggers.length} of ${thousands(detail.n_triggers)})` : '';
+  const more =
+    detail.n_triggers > detail.triggers.length ? ` (${detail.triggers.length} of ${thousands(detail.n_triggers)})` : '';
   return `<div><h3>Inputs that trigger it${more}</h3><ul class="triggers">${detail.triggers.map(t => `<li><code>${escapeHtml(visible(t))}</code></li>`).join('')}</ul></div>`;
 }
 const commandHtml = detail =>

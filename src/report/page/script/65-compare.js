@@ -43,7 +43,11 @@ function compared() {
 }
 const verdict = c => {
   if (!c.lossChange) return c.a.scored ? 'too few targets' : '–';
-  return c.lossChange.low > 0 ? 'clearly lower in B' : c.lossChange.high < 0 ? 'clearly higher in B' : 'not clearly different';
+  return c.lossChange.low > 0
+    ? 'clearly lower in B'
+    : c.lossChange.high < 0
+      ? 'clearly higher in B'
+      : 'not clearly different';
 };
 
 function compareTakeaways() {
@@ -60,8 +64,9 @@ function compareTakeaways() {
     ? ['No truth is known', 'Estimates, intervals and costs are compared, losses are not.']
     : [
         lower || higher ? `The ${profile} loss changed` : `No clear change of the ${profile} loss`,
-        [lower && `Clearly lower in B: ${lower}.`, higher && `Clearly higher in B: ${higher}.`].filter(Boolean).join(' ') ||
-          'The targets, resampled in pairs, do not tell the runs apart.',
+        [lower && `Clearly lower in B: ${lower}.`, higher && `Clearly higher in B: ${higher}.`]
+          .filter(Boolean)
+          .join(' ') || 'The targets, resampled in pairs, do not tell the runs apart.',
       ];
   return takeawayHtml([
     [
@@ -81,7 +86,10 @@ const COMPARE_COLUMNS = [
   ['Loss, A → B', c => fromTo(e => tableLoss(e.loss[state.profile].mean), c.a, c.b), true],
   [
     'Change, with 95% interval',
-    c => (c.lossChange ? `${plain(-c.lossChange.mean, 2)} <small>${plain(-c.lossChange.high, 2)} to ${plain(-c.lossChange.low, 2)}</small>` : '–'),
+    c =>
+      c.lossChange
+        ? `${plain(-c.lossChange.mean, 2)} <small>${plain(-c.lossChange.high, 2)} to ${plain(-c.lossChange.low, 2)}</small>`
+        : '–',
     true,
   ],
   ['Verdict', verdict, true],
@@ -100,7 +108,12 @@ function compareTable() {
       .map(([title]) => `<th scope="col" class="multi">${title}</th>`)
       .join('')}</tr></thead>` +
     `<tbody>${compared()
-      .map(c => `<tr><th scope="row">${swatch(c.a.method, label(c.a.v))}</th>${compareColumns().map(([, html]) => `<td>${html(c)}</td>`).join('')}</tr>`)
+      .map(
+        c =>
+          `<tr><th scope="row">${swatch(c.a.method, label(c.a.v))}</th>${compareColumns()
+            .map(([, html]) => `<td>${html(c)}</td>`)
+            .join('')}</tr>`,
+      )
       .join('')}</tbody></table></div>`
   );
 }
@@ -127,7 +140,25 @@ function changesTable() {
   );
 }
 DOWNLOADS.changes = () => [
-  ['method', 'setting', 'model', 'dist', 'target', 'text', 'replica', 'truth', 'A', 'B', 'change of log10', 'A low', 'A high', 'B low', 'B high', 'A passes', 'B passes'],
+  [
+    'method',
+    'setting',
+    'model',
+    'dist',
+    'target',
+    'text',
+    'replica',
+    'truth',
+    'A',
+    'B',
+    'change of log10',
+    'A low',
+    'A high',
+    'B low',
+    'B high',
+    'A passes',
+    'B passes',
+  ],
   ...changes()
     .sort((a, b) => Math.abs(b.change) - Math.abs(a.change) || a.row.id - b.row.id)
     .map(({ row, twin, change }) => [
@@ -151,87 +182,6 @@ DOWNLOADS.changes = () => [
     ]),
 ];
 
-function compareTitle() {
-  const finite = changes().filter(c => Number.isFinite(c.change));
-  if (!finite.length) return 'Estimate of A against estimate of B';
-  return `Half of the estimates differ by at most ${times(10 ** median(finite.map(c => Math.abs(c.change))))} between the runs`;
-}
-function compareSpec(width) {
-  const all = changes();
-  if (!all.length) return null;
-  const logs = all.flatMap(c => [c.row.p, c.twin.p]).filter(isNumber),
-    anyZero = all.some(c => c.row.p === null || c.twin.p === null);
-  const least = logs.length ? Math.floor(Math.min(...logs)) : -2,
-    most = Math.max(least + 1, logs.length ? Math.ceil(Math.max(...logs)) : 0),
-    zeroAt = least - 0.75,
-    domain = [anyZero ? least - 1.2 : least, most];
-  const values = all.map(({ row, twin, change }) => ({
-    x: row.p ?? zeroAt,
-    y: twin.p ?? zeroAt,
-    method: row.method,
-    panel: label(row.v),
-    where: `${row.model}, ${row.dist}`,
-    target: `${visible(row.text)}  (id ${row.ids.join(', ')})`,
-    truth: truthText(row),
-    first: `${probability(row.p)}  (${probability(row.lo)} to ${probability(row.hi)})`,
-    second: `${probability(twin.p)}  (${probability(twin.lo)} to ${probability(twin.hi)})`,
-    change: changeText(change),
-  }));
-  const names = [...new Set(values.map(v => v.panel))],
-    fit = panels(width, names.length, width < 500 ? { least: 110, axes: 54, gap: 14 } : { least: 190, axes: 66 }),
-    { columns, gap } = fit,
-    size = Math.min(340, fit.size);
-  const ticks = exponents(least, most, size < 170 ? 3 : 6);
-  const axis = (field, title) => ({
-    field,
-    type: 'quantitative',
-    title,
-    scale: { domain, nice: false, zero: false },
-    axis: {
-      values: anyZero ? [zeroAt, ...ticks] : ticks,
-      labelExpr: anyZero ? `datum.value < ${least - 0.5} ? '0' : powerOfTen(datum.value)` : 'powerOfTen(datum.value)',
-    },
-  });
-  const x = axis('x', 'estimate of A'),
-    y = axis('y', 'estimate of B');
-  return {
-    data: { values },
-    facet: { field: 'panel', type: 'nominal', sort: shownVariants().map(label), header: { title: null } },
-    columns,
-    spacing: { row: 26, column: gap },
-    spec: {
-      width: size,
-      height: size,
-      layer: [
-        {
-          data: { values: [{ a: least }, { a: most }] },
-          mark: { type: 'line', color: css('--ink'), opacity: 0.6, strokeWidth: 1 },
-          encoding: { x: { ...x, field: 'a' }, y: { ...y, field: 'a' } },
-        },
-        {
-          mark: { type: 'point', filled: true, size: 28, opacity: 0.75 },
-          encoding: {
-            x,
-            y,
-            color: methodColor(),
-            shape: methodShape(),
-            tooltip: hover([
-              ['panel', 'method'],
-              ['where', 'on'],
-              ['target', 'target'],
-              ['truth', 'truth'],
-              ['first', 'A'],
-              ['second', 'B'],
-              ['change', 'change'],
-            ]),
-          },
-        },
-      ],
-    },
-    resolve: { axis: { x: 'independent' } },
-  };
-}
-
 const COMPARE_FIGURES = [
   {
     id: 'compare',
@@ -251,10 +201,13 @@ function comparePageHtml() {
   );
 }
 function drawCompareFacts() {
-  const told = (name, { meta }) => `${name}: ${meta.suite}, ${meta.created.slice(0, 10)}, deeptail ${meta.version} on ${meta.device}`;
+  const told = (name, { meta }) =>
+    `${name}: ${meta.suite}, ${meta.created.slice(0, 10)}, deeptail ${meta.version} on ${meta.device}`;
   document.querySelector('h1').textContent = 'Two runs side by side';
   document.querySelector('.brand-what').textContent = 'comparison of two runs';
-  document.getElementById('facts').innerHTML = [told('A', run), told('B', other)].map(f => `<span>${escapeHtml(f)}</span>`).join('');
+  document.getElementById('facts').innerHTML = [told('A', run), told('B', other)]
+    .map(f => `<span>${escapeHtml(f)}</span>`)
+    .join('');
   document.title = `deeptail: ${run.meta.suite} and ${other.meta.suite}`;
 }
 function comparisonView(data) {

@@ -48,7 +48,9 @@ const FIGURES = [
     kicker: 'Loss by model size',
     title: () => winnerTitle(modelGroups(), 'model'),
     spec: width => lossByModelSpec(width),
-    why: () => whyNoTruth() ?? (run.models.length === 1 ? 'Left out: the run has one model, so there is no size to compare.' : null),
+    why: () =>
+      whyNoTruth() ??
+      (run.models.length === 1 ? 'Left out: the run has one model, so there is no size to compare.' : null),
     read: 'Lines are averages over the chosen distributions, with one standard error; small points are single distributions. The dashed line is the noise of the truth. Lower is better.',
   },
   {
@@ -117,7 +119,8 @@ const EXPERIMENT_TITLES = {
   'scale-dependence': 'Only squared error depends on the scale of q',
 };
 
-const HALF_READ = 'half-widths are of intervals with a lower end; “of 60%” is the share of estimates behind such a number';
+const HALF_READ =
+  'half-widths are of intervals with a lower end; “of 60%” is the share of estimates behind such a number';
 const SCORES_READ = `Losses are averages over the chosen models and distributions, best first, with one standard error over targets. Typical error is the root mean square of log₁₀(estimate/truth) as a factor, of the estimates that are not zero, and ${HALF_READ}.`;
 const UNKNOWN_READ = `Without a truth there are no losses. Costs are geometric means over targets; ${HALF_READ}.`;
 

@@ -27,7 +27,8 @@ function tellLeftOut() {
   if (!box) return;
   const told = view.figures.filter(f => leftOut.get(f.id));
   box.hidden = !told.length;
-  box.querySelector('summary').textContent = `${plural(told.length, 'figure')} left out: ${told.map(f => f.kicker).join(', ')}`;
+  box.querySelector('summary').textContent =
+    `${plural(told.length, 'figure')} left out: ${told.map(f => f.kicker).join(', ')}`;
   box.querySelector('ul').innerHTML = told
     .map(f => `<li><b>${escapeHtml(f.kicker)}</b>. ${escapeHtml(leftOut.get(f.id))}</li>`)
     .join('');

@@ -109,7 +109,8 @@ function drawFacts() {
     notes.push(
       `The run is not finished: ${thousands(meta.items)} of ${plural(meta.expected, 'estimate')} are done. The same command continues it.`,
     );
-  if (!meta.scored) notes.push('No truth is known for any of these targets: estimates, intervals and costs are shown, losses are not.');
+  if (!meta.scored)
+    notes.push('No truth is known for any of these targets: estimates, intervals and costs are shown, losses are not.');
   else if (meta.without_truth)
     notes.push(
       `The truth is not known for ${thousands(meta.without_truth)} of ${plural(meta.items, 'estimate')}: their intervals and costs are shown, losses are of the others.`,
