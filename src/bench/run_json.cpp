@@ -60,6 +60,14 @@ std::vector<RunHeader::File> files_of(const RunNode& node) {
   return out;
 }
 
+void read_truth_of(const RunNode& truth, RunItem& item) {
+  if (truth.json.is_null()) return;
+  item.truth_count = truth.at("count").count();
+  item.truth_samples = truth.at("samples").count();
+  if (item.truth_samples == 0 || item.truth_count > item.truth_samples)
+    throw InputError("{}: expected a count out of at least one sample", truth.where);
+}
+
 void read_estimate(const RunNode& estimate, RunItem& item) {
   constexpr double kLn10 = 2.302585092994045684;
   item.log_p = estimate.at("log10_p").number() * kLn10;
@@ -172,10 +180,7 @@ RunItem parse_data_line(std::string_view line, std::string_view where) {
   item.replica = root.at("replica").count();
   item.seconds = root.at("seconds").number();
   item.calibration_seed = root.at("calibration_seed").count();
-  item.truth_count = root.at("truth").at("count").count();
-  item.truth_samples = root.at("truth").at("samples").count();
-  if (item.truth_samples == 0 || item.truth_count > item.truth_samples)
-    throw InputError("{}: key \"truth\": expected a count out of at least one sample", where);
+  read_truth_of(root.at("truth"), item);
   read_estimate(root.at("estimate"), item);
   return item;
 }
