@@ -160,7 +160,7 @@ void add_variants(const SuiteNode& node, const std::optional<SuiteNode>& budget,
       if (budget && takes("budget")) draft.settings.push_back({"budget", budget->scalar(), budget->where()});
       if (device != Device::kCpu && takes("device"))
         draft.settings.push_back({"device", std::string(name_of(device)), "--device"});
-      out.push_back({draft.label, make_method(method.text(), draft.settings), draft.settings});
+      out.push_back({draft.label, make_method(method.text(), draft.settings)});
     } catch (const InputError& e) {
       if (std::string_view(e.what()).starts_with(method.file)) throw;
       throw InputError("{}: {}", method.where(), e.what());

@@ -13,7 +13,6 @@ namespace deeptail {
 struct SuiteVariant {
   std::string label = {};  // "ga-amls", or "ga-amls/student_t/mala" where settings are swept
   Method method = {};
-  std::vector<Setting> settings = {};  // that the method was made with
   bool is_called(std::string_view name) const { return name == label || name == method.name; }
 };
 

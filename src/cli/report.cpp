@@ -18,6 +18,21 @@ struct ReportOptions {
   bool compare = false, quiet = false;
 };
 
+void write_comparison(const ReportOptions& options, std::vector<Run> runs) {
+  if (runs.size() != 2) throw InputError("--compare: expected two run folders, found {}", runs.size());
+  if (!options.tables.empty())
+    throw InputError("--compare: --tables writes the tables of one report; leave one of the two out");
+  const CommonItems common = common_items(std::move(runs[0]), std::move(runs[1]));
+  check_writable(options.out);
+  ThreadPool pool;
+  const Report a = make_report(common.a, pool), b = make_report(common.b, pool);
+  const std::vector<Difference> differences = run_differences(common, a, pool);
+  write_file(options.out, render_page(report_page(), comparison_json(common, a, b, differences)));
+  if (options.quiet) return;
+  fmt::print("{}: {} estimates in both runs, {} in the first alone, {} in the second alone\n", options.out,
+             common.a.items.size(), common.only_a, common.only_b);
+}
+
 // The models may be another user's, or gone: then the page says so. What is found must be what the run used.
 ReportExtras whitening_of(const RunHeader& header, const Report& report, ThreadPool& pool) {
   constexpr std::uint64_t kActivations = 2048;
@@ -50,35 +65,14 @@ void write_tables(const std::string& folder, const Report& report) {
     write_file((std::filesystem::path(folder) / file.name).string(), file.text);
 }
 
-std::vector<Run> read_runs(const ReportOptions& options) {
+void run_report(const ReportOptions& options) {
   std::vector<Run> runs;
   for (const std::string& folder : options.runs) {
     runs.push_back(read_run(folder));
     if (!options.truth.empty()) runs.back() = rescore_run(std::move(runs.back()), options.truth);
   }
-  return runs;
-}
-
-void run_comparison(const ReportOptions& options) {
-  if (options.runs.size() != 2)
-    throw InputError("--compare: expected two run folders, found {}", options.runs.size());
-  if (!options.tables.empty())
-    throw InputError("--compare: --tables writes the tables of one report; leave one of the two out");
-  std::vector<Run> runs = read_runs(options);
-  const CommonItems common = common_items(std::move(runs[0]), std::move(runs[1]));
-  check_writable(options.out);
-  ThreadPool pool;
-  const Report a = make_report(common.a, pool), b = make_report(common.b, pool);
-  write_file(options.out,
-             render_page(report_page(), comparison_json(common, a, b, run_differences(common, a, pool))));
-  if (options.quiet) return;
-  fmt::print("{}: {} estimates in both runs, {} in the first alone, {} in the second alone\n", options.out,
-             common.a.items.size(), common.only_a, common.only_b);
-}
-
-void run_report(const ReportOptions& options) {
-  if (options.compare) return run_comparison(options);
-  const Run run = join_runs(read_runs(options));
+  if (options.compare) return write_comparison(options, std::move(runs));
+  const Run run = join_runs(std::move(runs));
   check_writable(options.out);
   if (!options.tables.empty()) make_folder(options.tables);
   ThreadPool pool;

@@ -45,7 +45,7 @@ class Commands {
     std::string out = fmt::format("deeptail estimate --model {} --dist {} --target {} --method {}",
                                   name(models_, item.model), name(dists_, item.dist),
                                   fmt::join(item.target, ","), shell_word(variant->method.name));
-    for (const Setting& setting : variant->settings) {
+    for (const Setting& setting : variant->method.given) {
       std::string flag = setting.key;
       std::replace(flag.begin(), flag.end(), '_', '-');
       out += fmt::format(" --{} {}", flag, shell_word(setting.value));
