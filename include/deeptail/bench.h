@@ -136,7 +136,8 @@ struct RunItem {
   std::string model = {}, dist = {}, target_text = {};
   std::string method = {}, variant = {};  // variant: the method's name, or that and its settings
   std::vector<TokenId> target = {};
-  std::uint64_t replica = 0, truth_count = 0, truth_samples = 0;
+  std::uint64_t replica = 0;
+  std::uint64_t truth_count = 0, truth_samples = 0;  // no samples: the truth is not known
   double log_p = 0.0, log_low = 0.0, log_high = 0.0;
   std::string status = {}, guarantee = {};
   Cost cost = {};        // as if it had made its activations alone
@@ -144,6 +145,7 @@ struct RunItem {
   std::uint64_t seed = 0, calibration_seed = 0;
   std::vector<std::string> warnings = {};
 
+  bool truth_known() const { return truth_samples > 0; }
   double q() const { return static_cast<double>(truth_count) / static_cast<double>(truth_samples); }
 };
 

@@ -60,6 +60,11 @@ std::vector<RunHeader::File> files_of(const RunNode& node) {
   return out;
 }
 
+OrderedJson truth_json(const RunItem& item) {
+  if (!item.truth_known()) return nullptr;
+  return {{"count", item.truth_count}, {"samples", item.truth_samples}};
+}
+
 void read_truth_of(const RunNode& truth, RunItem& item) {
   if (truth.json.is_null()) return;
   item.truth_count = truth.at("count").count();
@@ -156,7 +161,7 @@ std::string data_line(const RunItem& item, std::string_view estimate) {
                            {"replica", item.replica},
                            {"seconds", item.seconds},
                            {"calibration_seed", item.calibration_seed},
-                           {"truth", {{"count", item.truth_count}, {"samples", item.truth_samples}}}};
+                           {"truth", truth_json(item)}};
   std::string line = json_text(out);
   line.pop_back();
   return fmt::format("{},\"estimate\":{}}}", line, estimate);

@@ -105,7 +105,7 @@ Report make_report(const Run& run, ThreadPool& pool) {
   ItemList items;
   for (const RunItem& item : run.items) {
     items.push_back(&item);
-    if (item.truth_samples == 0)
+    if (!item.truth_known())
       ++out.without_truth;
     else if (!scorable(item))
       ++out.unscored;
