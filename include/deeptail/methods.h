@@ -42,6 +42,7 @@ struct MethodHooks {
 struct Method {
   std::string name = {};
   std::vector<std::string> settings = {};  // keys that it knows
+  std::vector<Setting> given = {};         // that it was made with
   std::uint64_t calibration = 0;           // activations that it needs; 0: none, it runs the model itself
   std::size_t replicas = 1;                // that after_level counts
   bool one_token = false;                  // takes no sets of targets

@@ -17,8 +17,23 @@ namespace {
 struct ReportOptions {
   std::vector<std::string> runs;
   std::string out = "report.html", tables, truth;
-  bool quiet = false;
+  bool compare = false, quiet = false;
 };
+
+void write_comparison(const ReportOptions& options, std::vector<Run> runs) {
+  if (runs.size() != 2) throw InputError("--compare: expected two run folders, found {}", runs.size());
+  if (!options.tables.empty())
+    throw InputError("--compare: --tables writes the tables of one report; leave one of the two out");
+  const CommonItems common = common_items(std::move(runs[0]), std::move(runs[1]));
+  check_writable(options.out);
+  ThreadPool pool;
+  const Report a = make_report(common.a, pool), b = make_report(common.b, pool);
+  const std::vector<Difference> differences = run_differences(common, a, pool);
+  write_file(options.out, render_page(report_page(), comparison_json(common, a, b, differences)));
+  if (options.quiet) return;
+  fmt::print("{}: {} estimates in both runs, {} in the first alone, {} in the second alone\n", options.out,
+             common.a.items.size(), common.only_a, common.only_b);
+}
 
 // The models may be another user's, or gone: then the page says so. What is found must be what the run used.
 ReportExtras whitening_of(const RunHeader& header, const Report& report, ThreadPool& pool) {
@@ -73,12 +88,14 @@ void run_report(const ReportOptions& options) {
     runs.push_back(read_run(folder));
     if (!options.truth.empty()) runs.back() = rescore_run(std::move(runs.back()), options.truth);
   }
+  if (options.compare) return write_comparison(options, std::move(runs));
   const Run run = join_runs(std::move(runs));
   check_writable(options.out);
   if (!options.tables.empty()) make_folder(options.tables);
   ThreadPool pool;
   const Report report = make_report(run, pool);
-  const ReportExtras extras = whitening_of(run.header, report, pool);
+  ReportExtras extras = whitening_of(run.header, report, pool);
+  for (const std::string& folder : options.runs) extras.details.merge(read_item_details(folder));
   write_file(options.out, render_page(report_page(), report_json(report, run, extras)));
   if (!options.tables.empty()) write_tables(options.tables, report, reads);
   if (options.quiet) return;
@@ -88,6 +105,8 @@ void run_report(const ReportOptions& options) {
              report.items, report.header.items, report.variants.size(), plural(report.variants.size()),
              report.models.size(), plural(report.models.size()), report.dists.size(),
              plural(report.dists.size()));
+  if (report.without_truth > 0)
+    fmt::print("{} of them not scored: their truth is not known\n", report.without_truth);
   if (report.unscored > 0)
     fmt::print("{} of them not scored: their truth was counted never, or always\n", report.unscored);
   if (!options.tables.empty()) fmt::print("{}: tables as CSV, Markdown and LaTeX\n", options.tables);
@@ -107,6 +126,7 @@ void add_report(CLI::App& app) {
   command->add_option("--truth", options->truth,
                       "Folder of counts (MODEL-DIST.json) to score against, instead of those that chose the "
                       "targets");
+  command->add_flag("--compare", options->compare, "Set two runs of the same items side by side");
   command->add_flag("--quiet", options->quiet, "Print nothing");
   command->callback([options] { run_report(*options); });
 }

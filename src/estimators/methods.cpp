@@ -288,6 +288,7 @@ Method make_method(const std::string& name, const std::vector<Setting>& settings
     SettingReader reader(settings);
     Method method = make(reader);
     method.name = name;
+    method.given = settings;
     method.settings = reader.finish(name);
     return method;
   }

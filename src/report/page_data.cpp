@@ -1,10 +1,10 @@
 // The page's data as JSON. Probabilities are base-10 logs; what is not finite is null, an infinite loss
 // "inf".
 #include <cmath>
-#include <map>
 
 #include "core/json.h"
 #include "deeptail/report.h"
+#include "report/page_json.h"
 #include "report/score.h"
 #include "report/spb_experiments.h"
 
@@ -12,23 +12,6 @@ namespace deeptail {
 
 namespace {
 
-using PageJson = OrderedJson;
-
-constexpr double kPerLn10 = 0.43429448190325182765;
-
-// Few digits: the page shows three, and holds tens of thousands of these.
-PageJson rounded(double value, int digits) {
-  if (!std::isfinite(value)) return nullptr;
-  const double scale = std::pow(10.0, digits);
-  return std::round(value * scale) / scale;
-}
-PageJson significant(double value, int digits = 6) {
-  if (std::isinf(value) && value > 0) return "inf";
-  if (!std::isfinite(value)) return nullptr;
-  if (value == 0.0) return 0;
-  return rounded(value, digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value)))));
-}
-PageJson log10_of(double log_p) { return rounded(log_p * kPerLn10, 4); }
 PageJson json_of(const MeanError& m) { return {significant(m.mean), significant(m.error, 3)}; }
 
 PageJson meta_json(const Report& r) {
@@ -40,6 +23,8 @@ PageJson meta_json(const Report& r) {
           {"expected", r.header.items},
           {"torn", r.torn},
           {"unscored", r.unscored},
+          {"without_truth", r.without_truth},
+          {"scored", r.scored()},
           {"suite_text", r.header.suite_text}};
 }
 
@@ -74,6 +59,7 @@ PageJson pairs_json(const Report& r) {
     out.push_back({{"m", pair.model},
                    {"d", pair.dist},
                    {"targets", pair.targets},
+                   {"scored", pair.scored},
                    {"q", {significant(pair.q_min, 3), significant(pair.q_max, 3)}},
                    {"noise", noise}});
   }
@@ -90,6 +76,9 @@ PageJson scores_json(const Report& r) {
                    {"v", s.variant},
                    {"targets", s.targets},
                    {"n", s.estimates},
+                   {"scored", s.scored},
+                   {"scored_targets", s.scored_targets},
+                   {"ratios", s.ratios},
                    {"zeros", s.zeros},
                    {"within2", s.within_2},
                    {"inside", s.inside},
@@ -106,49 +95,16 @@ PageJson scores_json(const Report& r) {
   return out;
 }
 
-std::size_t number_of(std::map<std::string, std::size_t>& numbers, PageJson& list, const std::string& text) {
-  const auto [entry, fresh] = numbers.try_emplace(text, numbers.size());
-  if (fresh) list.push_back(text);
-  return entry->second;
-}
-
-// Columns rather than rows: shorter, and they deflate well.
-void add_items(const Report& r, const Run& run, PageJson& out) {
-  std::map<std::string, std::size_t> models, dists, variants, statuses, warnings;
-  for (const std::string& name : r.models) models.try_emplace(name, models.size());
-  for (const std::string& name : r.dists) dists.try_emplace(name, dists.size());
-  for (const ReportVariant& v : r.variants) variants.try_emplace(v.name, variants.size());
-  PageJson targets = PageJson::array(), columns, status_names = PageJson::array(),
-           warning_texts = PageJson::array();
-  const RunItem* last = nullptr;
-  for (const RunItem& item : run.items) {
-    if (!scorable(item)) continue;
-    if (!last || last->model != item.model || last->dist != item.dist || last->target != item.target)
-      targets.push_back({models[item.model], dists[item.dist], item.target, item.target_text,
-                         item.truth_count, item.truth_samples});
-    last = &item;
-    columns["t"].push_back(targets.size() - 1);
-    columns["v"].push_back(variants[item.variant]);
-    columns["r"].push_back(item.replica);
-    columns["p"].push_back(log10_of(item.log_p));
-    columns["lo"].push_back(log10_of(item.log_low));
-    columns["hi"].push_back(log10_of(item.log_high));
-    columns["in"].push_back(truth_against_interval(item));
-    columns["c"].push_back(significant(item.cost.forward_equivalents > 0.0
-                                           ? item.cost.forward_equivalents
-                                           : static_cast<double>(item.cost.forward),
-                                       3));
-    columns["s"].push_back(significant(item.cost.seconds, 3));
-    columns["st"].push_back(number_of(statuses, status_names, item.status));
-    PageJson mine = PageJson::array();
-    for (const std::string& warning : item.warnings)
-      mine.push_back(number_of(warnings, warning_texts, warning));
-    columns["w"].push_back(mine);
+// [model, dist, a, b, targets, then mean, low and high end under each profile]
+PageJson differences_json(std::span<const Difference> differences) {
+  PageJson out = PageJson::array();
+  for (const Difference& d : differences) {
+    PageJson row = {d.model, d.dist, d.a, d.b, d.targets};
+    for (const Difference::Change& change : d.loss)
+      for (const double value : {change.mean, change.low, change.high}) row.push_back(significant(value, 3));
+    out.push_back(row);
   }
-  out["targets"] = targets;
-  out["items"] = columns;
-  out["statuses"] = status_names;
-  out["warnings"] = warning_texts;
+  return out;
 }
 
 PageJson experiments_json() {
@@ -186,23 +142,37 @@ PageJson whitening_json(const ReportExtras& extras) {
   return {{"profiles", profiles}, {"why_none", extras.no_whitening}};
 }
 
-}  // namespace
-
-std::string report_json(const Report& report, const Run& run, const ReportExtras& extras) {
+// What one run and either of two are shown from.
+PageJson scored_json(const Report& report, const Run& run) {
   PageJson variants = PageJson::array();
   for (const ReportVariant& v : report.variants)
     variants.push_back({{"name", v.name}, {"method", v.method}, {"headline", v.headline}});
-  PageJson out = {{"meta", meta_json(report)},
-                  {"models", models_json(report)},
-                  {"dists", report.dists},
-                  {"variants", variants},
-                  {"profiles", profiles_json(report)},
-                  {"pairs", pairs_json(report)},
-                  {"scores", scores_json(report)},
-                  {"experiments", experiments_json()},
-                  {"whitening", whitening_json(extras)}};
-  add_items(report, run, out);
+  PageJson out = {
+      {"meta", meta_json(report)},    {"models", models_json(report)},     {"dists", report.dists},
+      {"variants", variants},         {"profiles", profiles_json(report)}, {"pairs", pairs_json(report)},
+      {"scores", scores_json(report)}};
+  add_page_items(report, run, out);
+  return out;
+}
+
+}  // namespace
+
+std::string report_json(const Report& report, const Run& run, const ReportExtras& extras) {
+  PageJson out = scored_json(report, run);
+  out["differences"] = differences_json(report.differences);
+  out["experiments"] = experiments_json();
+  out["whitening"] = whitening_json(extras);
+  add_page_details(report, run, extras.details, out);
   return json_text(out);
+}
+
+std::string comparison_json(const CommonItems& common, const Report& a, const Report& b,
+                            std::span<const Difference> differences) {
+  return json_text(PageJson{{"a", scored_json(a, common.a)},
+                            {"b", scored_json(b, common.b)},
+                            {"differences", differences_json(differences)},
+                            {"only_a", common.only_a},
+                            {"only_b", common.only_b}});
 }
 
 }  // namespace deeptail

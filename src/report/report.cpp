@@ -6,6 +6,8 @@
 #include <map>
 #include <tuple>
 
+#include "core/json.h"
+#include "report/differences.h"
 #include "report/score.h"
 
 namespace deeptail {
@@ -48,7 +50,9 @@ std::vector<ReportVariant> variants_of(const std::vector<const RunItem*>& items)
 
 void choose_shifts(const std::vector<const RunItem*>& items, Report& out) {
   double q_min = 1.0;
-  for (const RunItem* item : items) q_min = std::min(q_min, item->q());
+  for (const RunItem* item : items)
+    if (scorable(*item)) q_min = std::min(q_min, item->q());
+  if (out.scored() == 0) q_min = EpsilonQuery{}.qmin;  // nothing will be scored by it
   for (std::size_t k = 0; k < kReportProfiles; ++k) {
     const Profile& profile = profiles()[k];
     const EpsilonChoice choice = choose_epsilon({.alpha = profile.alpha, .qmin = q_min});
@@ -95,13 +99,17 @@ std::vector<ReportPair> score_pairs(const ItemList& items, const Report& report)
 
 Report make_report(const Run& run, ThreadPool& pool) {
   Report out{.header = run.header, .items = run.items.size(), .torn = run.torn};
+  if (run.items.empty())
+    throw InputError("the run \"{}\" has no estimates yet: run the suite first",
+                     printable(run.header.suite_name));
   ItemList items;
-  for (const RunItem& item : run.items)
-    if (scorable(item)) items.push_back(&item);
-  out.unscored = out.items - items.size();
-  if (items.empty())
-    throw InputError("the run \"{}\" has no estimates yet{}: run the suite first", run.header.suite_name,
-                     out.items > 0 ? " whose truth is known" : "");
+  for (const RunItem& item : run.items) {
+    items.push_back(&item);
+    if (!item.truth_known())
+      ++out.without_truth;
+    else if (!scorable(item))
+      ++out.unscored;
+  }
   out.models = present(run.header.models, items, &RunItem::model);
   out.dists = present(run.header.distributions, items, &RunItem::dist);
   out.variants = variants_of(items);
@@ -120,6 +128,7 @@ Report make_report(const Run& run, ThreadPool& pool) {
   }
   choose_headlines(out);
   out.pairs = score_pairs(items, out);
+  out.differences = setting_differences(items, out, pool);
   return out;
 }
 

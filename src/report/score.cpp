@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 namespace deeptail {
@@ -60,21 +61,25 @@ void add_losses(std::span<const RunItem* const> items, const std::array<SpbParam
   const std::vector<double> q = by_target(items, [](const RunItem& i) { return i.q(); });
   const std::vector<double> p = by_target(items, estimate_of);
   out.loss[kItakuraSaitoCalibrated] = calibrated(q, p, pool);
-  out.targets = q.size();
+  out.scored_targets = q.size();
+}
+
+// What the truth says about an estimate.
+void add_scored(const RunItem& item, Score& out) {
+  ++out.scored;
+  const int side = truth_against_interval(item);
+  ++(side == 0 ? out.inside : side > 0 ? out.too_low : out.too_high);
+  if (std::isinf(item.log_p)) return;
+  const double log10_ratio = (item.log_p - std::log(item.q())) / kLn10;
+  ++out.ratios;
+  out.mean_log10_ratio += log10_ratio;
+  out.mean_square_log10 += log10_ratio * log10_ratio;
+  if (std::abs(log10_ratio) <= std::log10(2.0)) ++out.within_2;
 }
 
 void add_estimate(const RunItem& item, Score& out) {
-  const double log10_ratio = (item.log_p - std::log(item.q())) / kLn10;
   ++out.estimates;
-  if (std::isinf(item.log_p)) {
-    ++out.zeros;
-  } else {
-    out.mean_log10_ratio += log10_ratio;
-    out.mean_square_log10 += log10_ratio * log10_ratio;
-    if (std::abs(log10_ratio) <= std::log10(2.0)) ++out.within_2;
-  }
-  const int side = truth_against_interval(item);
-  ++(side == 0 ? out.inside : side > 0 ? out.too_low : out.too_high);
+  if (std::isinf(item.log_p)) ++out.zeros;
   if (std::isfinite(item.log_low) && std::isfinite(item.log_high)) {
     out.mean_log10_width += (item.log_high - item.log_low) / kLn10;
     ++out.widths;
@@ -103,22 +108,45 @@ int truth_against_interval(const RunItem& item) {
 Score score_items(std::span<const RunItem* const> items,
                   const std::array<SpbParameters, kReportProfiles>& spb, ThreadPool& pool) {
   Score out;
-  add_losses(items, spb, pool, out);
+  std::vector<const RunItem*> scored;
+  std::copy_if(items.begin(), items.end(), std::back_inserter(scored),
+               [](const RunItem* item) { return scorable(*item); });
+  out.loss.fill({NAN, NAN});
+  if (!scored.empty()) add_losses(scored, spb, pool, out);
+  for (const RunItem* item : scored) add_scored(*item, out);
   for (const RunItem* item : items) add_estimate(*item, out);
-  const double n = static_cast<double>(out.estimates), positive = n - static_cast<double>(out.zeros);
-  out.mean_log10_ratio /= std::max(1.0, positive);
-  out.mean_square_log10 /= std::max(1.0, positive);
+  out.targets = by_target(items, [](const RunItem&) { return 0.0; }).size();
+  const double n = static_cast<double>(out.estimates), ratios = static_cast<double>(out.ratios);
+  out.mean_log10_ratio /= std::max(1.0, ratios);
+  out.mean_square_log10 /= std::max(1.0, ratios);
   out.mean_log10_width /= std::max(1.0, static_cast<double>(out.widths));
   out.mean_log10_forwards /= n;
   out.mean_seconds /= n;
   return out;
 }
 
+TargetLosses target_losses(std::span<const RunItem* const> items,
+                           const std::array<SpbParameters, kReportProfiles>& spb) {
+  TargetLosses out;
+  std::map<std::vector<TokenId>, double> estimates;
+  for (const RunItem* item : items)
+    if (scorable(*item)) ++estimates[item->target];
+  for (const RunItem* item : items) {
+    if (!scorable(*item)) continue;
+    auto& losses = out[item->target];
+    for (std::size_t k = 0; k < kReportProfiles; ++k)
+      losses[k] += spb_weighted(spb[k], item->q(), estimate_of(*item)) / estimates[item->target];
+  }
+  return out;
+}
+
 ReportPair score_pair(std::span<const RunItem* const> targets,
                       const std::array<SpbParameters, kReportProfiles>& spb) {
-  ReportPair out{.targets = targets.size(), .q_min = 1.0, .q_max = 0.0};
+  ReportPair out{.targets = targets.size(), .q_min = INFINITY, .q_max = -INFINITY};
   std::map<std::uint64_t, std::vector<std::uint64_t>> counts;  // by samples
   for (const RunItem* item : targets) {
+    if (!scorable(*item)) continue;
+    ++out.scored;
     out.q_min = std::min(out.q_min, item->q());
     out.q_max = std::max(out.q_max, item->q());
     counts[item->truth_samples].push_back(item->truth_count);
@@ -131,7 +159,7 @@ ReportPair score_pair(std::span<const RunItem* const> targets,
       sum += weight * floor.mean;
       variance += weight * floor.sd * weight * floor.sd;
     }
-    const double n = static_cast<double>(targets.size());
+    const double n = static_cast<double>(out.scored);
     out.noise[k] = {sum / n, std::sqrt(variance) / n};
   }
   return out;

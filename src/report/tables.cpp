@@ -29,16 +29,45 @@ std::string loss_text(double value, TableForm form) {
   return form == TableForm::latex ? fmt::format("${}$", latex_power(value)) : fmt::format("{:.2e}", value);
 }
 
+// A character of a name as LaTeX prints it: none of them may begin a command.
+std::string latex_character(char c) {
+  switch (c) {
+    case '\\':
+      return "\\textbackslash{}";
+    case '^':
+      return "\\textasciicircum{}";
+    case '~':
+      return "\\textasciitilde{}";
+    case '\n':
+    case '\r':
+      return " ";
+    default:
+      return std::string_view("{}_%&#$").find(c) != std::string_view::npos ? fmt::format("\\{}", c)
+                                                                           : std::string(1, c);
+  }
+}
+
+// Likewise for Markdown, where HTML would pass and a line end would end the table.
+std::string markdown_character(char c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '\n':
+    case '\r':
+      return " ";
+    default:
+      return std::string_view("\\|`*_[]").find(c) != std::string_view::npos ? fmt::format("\\{}", c)
+                                                                            : std::string(1, c);
+  }
+}
+
 std::string escaped(std::string_view text, TableForm form) {
   std::string out;
-  for (const char c : text) {
-    if (form == TableForm::latex && std::string_view("_%&#$").find(c) != std::string_view::npos) out += '\\';
-    if (form == TableForm::markdown && c == '|') out += '\\';
-    if (form == TableForm::latex && c == '^')
-      out += "\\textasciicircum{}";
-    else
-      out += c;
-  }
+  for (const char c : text) out += form == TableForm::latex ? latex_character(c) : markdown_character(c);
   return out;
 }
 
@@ -84,7 +113,7 @@ LossTable model_table(const Report& r, std::size_t model, std::size_t profile) {
   for (const std::size_t v : shown) out.columns.push_back(r.variants[v].name);
   double noise = 0.0;
   for (const ReportPair& pair : r.pairs) {
-    if (pair.model != model) continue;
+    if (pair.model != model || pair.scored == 0) continue;
     LossRow row{.label = r.dists[pair.dist], .values = {}, .noise = pair.noise[profile].mean};
     for (const std::size_t v : shown) {
       const Score* s = find_score(r, model, pair.dist, v);
@@ -116,7 +145,9 @@ std::vector<std::string> cells_of(const LossRow& row, TableForm form) {
 }
 
 std::string markdown(const LossTable& table) {
-  std::string out = fmt::format("### {}\n\n| {} |", table.title, table.row_kind), rule = "|---|";
+  std::string out =
+                  fmt::format("### {}\n\n| {} |", escaped(table.title, TableForm::markdown), table.row_kind),
+              rule = "|---|";
   for (const std::string& column : table.columns) {
     out += fmt::format(" {} |", escaped(column, TableForm::markdown));
     rule += "---:|";
@@ -156,7 +187,7 @@ std::string scores_csv(const Report& r) {
       "model,dist,method,variant,targets,estimates,zeros,within_2,covered,truth_above,truth_below";
   for (std::size_t k = 0; k < kReportProfiles; ++k)
     out += fmt::format(",spb_{0},spb_{0}_error,noise_{0}", profiles()[k].name);
-  out += ",log_squared,itakura_saito,itakura_saito_calibrated,squared,forward_passes,seconds\n";
+  out += ",log_squared,itakura_saito,itakura_saito_calibrated,squared,forward_passes,seconds,scored\n";
   for (const Score& s : r.scores) {
     const auto pair = std::find_if(r.pairs.begin(), r.pairs.end(), [&](const ReportPair& p) {
       return p.model == s.model && p.dist == s.dist;
@@ -169,7 +200,8 @@ std::string scores_csv(const Report& r) {
       out += fmt::format(",{},{},{}", s.loss[k].mean, s.loss[k].error, pair->noise[k].mean);
     for (const ReportLoss k : {kLogSquared, kItakuraSaito, kItakuraSaitoCalibrated, kSquared})
       out += fmt::format(",{}", s.loss[k].mean);
-    out += fmt::format(",{:.6g},{:.6g}\n", std::pow(10.0, s.mean_log10_forwards), s.mean_seconds);
+    out +=
+        fmt::format(",{:.6g},{:.6g},{}\n", std::pow(10.0, s.mean_log10_forwards), s.mean_seconds, s.scored);
   }
   return out;
 }
@@ -194,10 +226,20 @@ std::string caption(const Report& r, std::size_t k, TableForm form) {
                      profiles()[k].name, s.alpha, s.gamma, s.epsilon);
 }
 
+// Those with at least one truth.
+std::vector<std::size_t> scored_models(const Report& r) {
+  std::vector<std::size_t> out;
+  for (std::size_t m = 0; m < r.models.size(); ++m)
+    if (std::any_of(r.pairs.begin(), r.pairs.end(),
+                    [&](const ReportPair& p) { return p.model == m && p.scored > 0; }))
+      out.push_back(m);
+  return out;
+}
+
 // The averages alone: a block per model, a row per profile.
 std::string summary(const Report& r) {
   std::string out = "SPB loss, mean over the distributions. Lower is better.\n\n";
-  for (std::size_t m = 0; m < r.models.size(); ++m) {
+  for (const std::size_t m : scored_models(r)) {
     LossTable table{.title = r.models[m], .row_kind = "Profile", .columns = {}, .rows = {}};
     for (std::size_t k = 0; k < kReportProfiles; ++k) {
       LossTable whole = model_table(r, m, k);
@@ -213,10 +255,12 @@ std::string summary(const Report& r) {
 }  // namespace
 
 std::vector<TableFile> report_tables(const Report& r) {
+  if (r.scored() == 0)
+    return {{"scores.csv", scores_csv(r)}, {"summary.md", "No truth is known, so there are no losses.\n"}};
   std::vector<TableFile> out{{"scores.csv", scores_csv(r)}, {"summary.md", summary(r)}};
   for (std::size_t k = 0; k < kReportProfiles; ++k) {
     std::vector<LossTable> tables;
-    for (std::size_t m = 0; m < r.models.size(); ++m) tables.push_back(model_table(r, m, k));
+    for (const std::size_t m : scored_models(r)) tables.push_back(model_table(r, m, k));
     std::string md = caption(r, k, TableForm::markdown) + "\n\n";
     std::string tex = fmt::format(
         "% needs "

@@ -2,46 +2,34 @@
 // loss-benchmarking.csv of the same run.
 import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { Browser } from './browser.mjs';
+import { openReader, runChecks } from './reader.mjs';
 
 const [page, table, pictures] = process.argv.slice(2);
 assert.ok(statSync(page).size < 2.5e6, `the page has ${statSync(page).size} bytes`);
 
-const browser = await Browser.open();
-const drawn = () => browser.until("document.body?.dataset.drawn === 'yes'");
-const open = async () => {
-  await browser.evaluate("if (document.body) document.body.dataset.drawn = 'no'; null");
-  await browser.send('Page.navigate', { url: new URL(page, 'file://').href });
-  await drawn();
-};
-// A change shows at once that it has begun, so waiting for its end cannot be too early.
-const after = async expression => {
-  await browser.evaluate(`{ ${expression}; null }`);
-  await drawn();
-};
-const count = selector => browser.evaluate(`document.querySelectorAll(${JSON.stringify(selector)}).length`);
-const text = selector => browser.evaluate(`document.querySelector(${JSON.stringify(selector)}).textContent`);
-const picture = async name => {
-  if (pictures) await browser.screenshot(join(pictures, `${name}.png`));
-};
+const reader = await openReader(pictures);
+const { browser, after, count, text, texts, saved, picture, hash } = reader;
+const open = (at = '') => reader.open(page, at);
 const points = () => count('#truth .mark-symbol path');
 const estimates = async () =>
   Number(/of (\d+) estimate/.exec((await text('.pager span')).replaceAll('\u202f', ''))?.[1] ?? NaN);
-const fits = async () =>
-  assert.ok(
-    await browser.evaluate('document.documentElement.scrollWidth <= innerWidth'),
-    'the page is wider than the screen',
-  );
+const fits = async () => assert.ok(await reader.fits(), 'the page is wider than the screen');
 
 const checks = {
   async 'figures are drawn'() {
+    assert.equal(
+      await browser.evaluate("document.getElementById('spb-fold').open"),
+      false,
+      'made-up errors are folded',
+    );
+    await after("document.getElementById('spb-fold').open = true; document.body.dataset.drawn = 'wait'");
     const figures =
       await browser.evaluate(`[...document.querySelectorAll('figure[data-figure]')].map(f => [f.dataset.figure, f.hidden,
-      f.querySelectorAll('svg .mark-symbol path, svg .mark-line path, svg .mark-rect path, svg .mark-rule line').length, f.parentElement.querySelector('.why')?.textContent ?? ''])`);
-    assert.equal(figures.length, 9 + 6);
-    for (const [name, hidden, marks] of figures) assert.ok(!hidden && marks > 2, `${name} has ${marks} marks`);
-    for (const [name, , , why] of figures) assert.equal(why, '', name);
+      f.querySelectorAll('svg .mark-symbol path, svg .mark-line path, svg .mark-rect path, svg .mark-rule line').length])`);
+    assert.equal(figures.length, 10 + 6);
+    for (const [name, hidden, marks] of figures)
+      assert.equal(!hidden && marks > 2, name !== 'answers', `${name} has ${marks} marks`);
+    assert.ok(await browser.evaluate("document.getElementById('left-out').hidden"), 'nothing is left out');
     assert.equal(
       await browser.evaluate("[...document.querySelectorAll('.chart')].some(c => /NaN|undefined/.test(c.innerHTML))"),
       false,
@@ -88,10 +76,60 @@ const checks = {
     await after("document.querySelector('[data-group=models]').click()");
     assert.equal(await count('.loss-table'), 1);
     await after("document.querySelectorAll('[data-group=models]')[1].click()");
-    assert.equal(await count('figure[hidden]'), 9, 'nothing is chosen, so nothing is drawn');
+    assert.equal(await count('figure[hidden]'), 10, 'nothing is chosen, so nothing is drawn');
+    assert.match(await text('#left-out summary'), /9 figures left out/);
+    assert.match(await text('#left-out'), /nothing is chosen/);
     await after("document.getElementById('reset').click()");
     assert.equal(await points(), before);
     assert.equal(await estimates(), all);
+    assert.equal(await hash(), '');
+  },
+  async 'what is chosen is in the address, both ways'() {
+    await after("document.querySelector('[data-group=methods][value=mc]').click()");
+    assert.equal(await hash(), '#methods=tokensplit,ga-amls,qld,itgis');
+    await after(
+      "{ const p = document.getElementById('profile'); p.value = 3; p.dispatchEvent(new Event('change', { bubbles: true })) }",
+    );
+    await after("document.querySelectorAll('[data-group=dists]')[0].click()");
+    assert.equal(await hash(), '#methods=tokensplit,ga-amls,qld,itgis&dists=if&profile=audit');
+    const board = await text('#scoreboard-table');
+    await open('#methods=tokensplit,ga-amls,qld,itgis&dists=if&profile=audit');
+    assert.equal(await text('#scoreboard-table'), board, 'a reader of the link sees the same');
+    assert.equal(await count('[data-group]:not(:checked)'), 2);
+    await after("document.body.dataset.drawn = 'no'; location.hash = '#methods=qld,nobody&settings=ga-amls%2Frwmh'");
+    assert.deepEqual(await texts('#scoreboard-table tbody th'), ['qld'], 'names that are not there are passed over');
+    assert.equal(
+      await browser.evaluate("document.querySelector('[data-setting]').selectedOptions[0].text"),
+      'ga-amls/rwmh',
+    );
+    await browser.evaluate("location.hash = '#scoreboard'; null");
+    assert.deepEqual(await texts('#scoreboard-table tbody th'), ['qld'], 'a place on the page is no choice');
+    await after("document.body.dataset.drawn = 'no'; location.hash = ''");
+    assert.equal(await count('#scoreboard-table tbody tr'), 5);
+  },
+  async 'a row opens to triggers, levels and the command that repeats it'() {
+    const row = await browser.evaluate(
+      "[...document.querySelectorAll('#items-table tbody tr')].find(r => r.textContent.includes('tokensplit')).id",
+    );
+    await browser.evaluate(`document.querySelector('#${row} [data-more]').click()`);
+    assert.equal(await count('.detail .triggers li'), 3);
+    assert.match(await text('.detail'), /3 of 5/);
+    assert.equal(await count('.detail svg.spark polyline'), 1);
+    assert.match(await text('.detail'), /\d+ levels/);
+    assert.match(
+      await text('.detail .command code'),
+      /^deeptail estimate --model dt-\dl --dist \w+ --target \d+ --method tokensplit --budget 2\^18 --seed 1$/,
+    );
+    await browser.evaluate("document.querySelector('[data-copy]').click()");
+    await browser.until("/Copied|Selected/.test(document.querySelector('[data-copy]').textContent)", 3);
+    await picture('row');
+    await browser.evaluate(`document.querySelector('#${row} [data-more]').click()`);
+    assert.equal(await count('.detail'), 0);
+  },
+  async 'tables can be saved'() {
+    assert.equal((await saved('estimates')).trim().split('\r\n').length, 1 + (await estimates()));
+    assert.equal((await saved('scoreboard')).trim().split('\r\n').length, 6);
+    assert.match(await saved('losses'), /^model,dist,tokensplit,ga-amls\/mala,qld,itgis,mc,noise\r\ndt-1l,hex,/);
   },
   async 'the profile and the setting change the scores'() {
     const before = await text('#scoreboard-table');
@@ -114,9 +152,11 @@ const checks = {
     await browser.key('ArrowRight');
     await browser.until("/truth .* estimate /.test(document.querySelector('#truth .readout').textContent)");
     await browser.key('Enter');
-    assert.match(await browser.evaluate('location.hash'), /^#item-\d+$/);
+    assert.match(await hash(), /^#item=\d+$/);
     assert.equal(
-      await browser.evaluate("'#' + document.activeElement.id === location.hash && document.activeElement.className"),
+      await browser.evaluate(
+        "'#' + document.activeElement.id.replace('-', '=') === location.hash && document.activeElement.className",
+      ),
       'here',
     );
   },
@@ -135,7 +175,7 @@ const checks = {
         button: type === 'mouseMoved' ? 'none' : 'left',
         clickCount: 1,
       });
-    await browser.until('/^#item-/.test(location.hash)', 3);
+    await browser.until('/^#item=/.test(location.hash)', 3);
   },
   async 'hover tells the numbers'() {
     await browser.evaluate("document.querySelector('#truth').scrollIntoView({ block: 'start' })");
@@ -152,7 +192,9 @@ const checks = {
   },
   async 'rows sort'() {
     const column = () =>
-      browser.evaluate("[...document.querySelectorAll('#items-table tbody tr')].map(r => r.children[9].textContent)");
+      browser.evaluate(
+        "[...document.querySelectorAll('#items-table tbody tr[id]')].map(r => r.children[9].textContent)",
+      );
     await browser.evaluate("document.querySelector('[data-sort=cost]').click()");
     const up = await column();
     await browser.evaluate("document.querySelector('[data-sort=cost]').click()");
@@ -166,7 +208,7 @@ const checks = {
     const light = await browser.evaluate('getComputedStyle(document.body).backgroundColor');
     await browser.prefer('dark');
     await browser.until("document.documentElement.dataset.theme === 'dark'");
-    await drawn();
+    await reader.drawn();
     assert.notEqual(await browser.evaluate('getComputedStyle(document.body).backgroundColor'), light);
     await picture('dark');
     await after("document.getElementById('theme').click()");
@@ -183,7 +225,9 @@ const checks = {
     const charts = "[...document.querySelectorAll('.chart svg.marks')]";
     assert.equal(await browser.evaluate(`${charts}.filter(s => s.getBoundingClientRect().width > 360).length`), 0);
     assert.equal(
-      await browser.evaluate(`${charts}.filter(s => s.getBoundingClientRect().width < 0.9 * s.viewBox.baseVal.width).length`),
+      await browser.evaluate(
+        `${charts}.filter(s => s.getBoundingClientRect().width < 0.9 * s.viewBox.baseVal.width).length`,
+      ),
       0,
       'figures are drawn for the screen, not shrunk to it',
     );
@@ -199,11 +243,7 @@ try {
   await browser.size(1280, 900);
   await browser.prefer('light');
   await open();
-  for (const [name, check] of Object.entries(checks)) {
-    const begun = Date.now();
-    await check();
-    console.log(`ok ${name} (${Date.now() - begun} ms)`);
-  }
+  await runChecks(checks);
   assert.deepEqual(browser.errors, [], 'nothing was reported in the console');
 } finally {
   await browser.close();

@@ -50,6 +50,33 @@ TEST_F(ReportCommand, ScoresAgainstTheCountsOfAFolder) {
   EXPECT_FALSE(fs::exists(path("none")));
 }
 
+TEST_F(ReportCommand, ComparesTwoRuns) {
+  fs::copy(run_folder_, path("b"));
+  const std::string shard = read(path("b/shard-0.jsonl"));
+  std::size_t end = 0;
+  for (int line = 0; line < 40; ++line) end = shard.find('\n', end) + 1;  // 20 estimates
+  write("b/shard-0.jsonl", shard.substr(0, end));
+  const std::string both = "report " + run_folder_ + " " + path("b") + " --out " + path("c.html");
+  const Outcome outcome = run(both + " --compare");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("20 estimates in both runs, 52 in the first alone, 0 in the second alone"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_GT(read(path("c.html")).size(), 500000u);
+  fs::remove(path("c.html"));
+  refused(both, "report them one by one");
+  refused("report " + run_folder_ + " --compare --out " + path("c.html"),
+          "expected two run folders, found 1");
+  refused(both + " " + run_folder_ + " --compare", "found 3");
+  refused(both + " --compare --tables " + path("tables"), "--tables");
+  std::string header = read(path("b/run.json"));
+  const std::size_t hash = header.find("\"sha256\"", header.find("\"models\"")) + 11;
+  header[hash] = header[hash] == '0' ? '1' : '0';
+  write("b/run.json", header);
+  refused(both + " --compare", "only runs of the same models can be compared");
+  EXPECT_FALSE(fs::exists(path("c.html")));
+}
+
 TEST_F(ReportCommand, RefusesBadRunsAndPlaces) {
   const std::string out = " --out " + path("report.html");
   refused("report " + path("nowhere") + out, "run.json");

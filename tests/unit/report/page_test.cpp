@@ -79,10 +79,10 @@ TEST(Tables, BestIsBoldAndNamesAreEscaped) {
   const std::vector<TableFile> files = report_tables(make_report(two_methods(), pool));
   EXPECT_EQ(files.size(), 14u);
   const std::string md = table(files, "loss-benchmarking.md"), tex = table(files, "loss-benchmarking.tex");
-  EXPECT_NE(md.find("| Dist. | qld | mc/2^4_b | noise of the truth |"), std::string::npos) << md;
+  EXPECT_NE(md.find("| Dist. | qld | mc/2^4\\_b | noise of the truth |"), std::string::npos) << md;
   EXPECT_NE(md.find("| d | **0."), std::string::npos) << md;
   EXPECT_NE(md.find("| Avg. | **0."), std::string::npos) << md;
-  EXPECT_NE(table(files, "summary.md").find("| Profile | qld | mc/2^4_b | noise of the truth |"),
+  EXPECT_NE(table(files, "summary.md").find("| Profile | qld | mc/2^4\\_b | noise of the truth |"),
             std::string::npos);
   EXPECT_NE(table(files, "summary.md").find("| benchmarking | **0."), std::string::npos);
   EXPECT_NE(tex.find("mc/2\\textasciicircum{}4\\_b"), std::string::npos) << tex;
@@ -91,6 +91,103 @@ TEST(Tables, BestIsBoldAndNamesAreEscaped) {
   // qmin 0.01, so 0.01 qmin / mmax = 1e-6.
   EXPECT_NE(tex.find("($\\alpha=1.5$, $\\gamma=0$, $\\varepsilon=1.00{\\times}10^{-6}$)"), std::string::npos)
       << tex;
+}
+
+TEST(PageData, HoldsEstimatesWithoutTruth) {
+  auto run = two_methods();
+  run.items[1] = without_truth(run.items[1]);
+  ThreadPool pool(1);
+  const Report report = make_report(run, pool);
+  const Json json = parse_json(report_json(report, run, {}), "test");
+  EXPECT_EQ(json["items"]["p"].size(), 4u);
+  EXPECT_TRUE(json["items"]["in"][1].is_null()) << "no truth that could be in the interval";
+  EXPECT_EQ(json["items"]["in"][0], -1);
+  EXPECT_EQ(json["meta"]["without_truth"], 1);
+  EXPECT_EQ(json["meta"]["scored"], 3);
+}
+
+TEST(PageData, HoldsDetailsOfItems) {
+  auto run = two_methods();
+  run.items[1].id = "00000000000000aa";
+  ThreadPool pool(1);
+  const Report report = make_report(run, pool);
+  ReportExtras extras;
+  extras.details[run.items[1].id] = {.triggers = {"a", "b"},
+                                     .n_triggers = 5,
+                                     .survive_fraction = {0.25, NAN},
+                                     .acceptance = {0.5, 0.25},
+                                     .n_levels = 2,
+                                     .command = "deeptail estimate"};
+  const Json details = parse_json(report_json(report, run, extras), "test")["details"];
+  EXPECT_EQ(details["items"], std::vector<int>{1});
+  EXPECT_EQ(details["values"][0]["triggers"], (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(details["values"][0]["n_triggers"], 5);
+  EXPECT_EQ(details["values"][0]["survive"][0], 0.25);
+  EXPECT_TRUE(details["values"][0]["survive"][1].is_null());
+  EXPECT_EQ(details["values"][0]["command"], "deeptail estimate");
+}
+
+TEST(PageData, DetailsStaySmall) {
+  auto run = small_run();
+  ReportExtras extras;
+  for (TokenId t = 1; t <= 4000; ++t) {
+    run.items.push_back(without_truth(estimate(t, 0, 0.1)));
+    run.items.back().id = fmt::format("{:016x}", t * 0x9e3779b97f4a7c15u);
+    extras.details[run.items.back().id] = {.triggers = {std::string(500, 'x')}, .n_triggers = 1};
+  }
+  ThreadPool pool(1);
+  const std::string json = report_json(make_report(run, pool), run, extras);
+  EXPECT_LT(json.size(), 1'700'000u);
+  const Json details = parse_json(json, "test")["details"];
+  EXPECT_EQ(details["known"], 4000);
+  EXPECT_GT(details["items"].size(), 1000u);
+  EXPECT_GT(details["items"].back(), 3000) << "spread over the run";
+}
+
+TEST(Tables, WithoutTruthThereAreNoLosses) {
+  auto run = two_methods();
+  for (RunItem& item : run.items) item = without_truth(item);
+  ThreadPool pool(1);
+  const std::vector<TableFile> files = report_tables(make_report(run, pool));
+  EXPECT_EQ(files.size(), 2u);
+  EXPECT_NE(table(files, "summary.md").find("No truth is known"), std::string::npos);
+  EXPECT_NE(table(files, "scores.csv").find("m,d,qld,qld,2,2,0,0,0,0,0,"), std::string::npos)
+      << table(files, "scores.csv");
+}
+
+TEST(Tables, PairsWithoutTruthAreNoRows) {
+  auto run = two_methods();
+  run.items.push_back(without_truth(estimate(1, 0, 0.1, "qld")));
+  run.items.back().dist = "e";
+  ThreadPool pool(1);
+  const std::string md = table(report_tables(make_report(run, pool)), "loss-audit.md");
+  EXPECT_EQ(md.find("| e |"), std::string::npos) << md;
+  EXPECT_NE(md.find("| Avg. | **"), std::string::npos) << md;
+}
+
+TEST(Tables, NamesCannotBeCommands) {
+  auto run = two_methods();
+  const std::string wild = "\\input{x} ~^_#$%& |<b>`*\n";
+  run.header.models = {{.name = wild, .n_layers = 1}};
+  for (RunItem& item : run.items) item.model = item.dist = wild;
+  for (RunItem& item : run.items)
+    if (item.method == "mc") item.variant = wild;
+  ThreadPool pool(1);
+  const std::vector<TableFile> files = report_tables(make_report(run, pool));
+  const std::string tex = table(files, "loss-audit.tex");
+  const std::string as_tex =
+      "\\textbackslash{}input\\{x\\} \\textasciitilde{}\\textasciicircum{}\\_\\#\\$\\%\\& |<b>`* ";
+  std::size_t seen = 0;
+  for (std::size_t at = 0; (at = tex.find(as_tex, at)) != std::string::npos; ++at) ++seen;
+  EXPECT_EQ(seen, 3u) << "title, column and row of\n" << tex;
+  EXPECT_EQ(tex.find("\\input"), std::string::npos);
+  const std::string as_md = "\\\\input{x} ~^\\_#$%&amp; \\|&lt;b&gt;\\`\\* ";
+  for (const char* name : {"loss-audit.md", "summary.md"}) {
+    const std::string md = table(files, name);
+    EXPECT_NE(md.find("### " + as_md + "\n"), std::string::npos) << md;
+    EXPECT_NE(md.find(" " + as_md + " |"), std::string::npos) << md;
+    EXPECT_EQ(md.find("<b>"), std::string::npos);
+  }
 }
 
 TEST(Tables, ScoresAsCsv) {

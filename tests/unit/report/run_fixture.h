@@ -39,4 +39,9 @@ inline RunItem estimate(TokenId target, std::uint64_t count, double p, const std
   return item;
 }
 
+inline RunItem without_truth(RunItem item) {
+  item.truth_count = item.truth_samples = 0;
+  return item;
+}
+
 }  // namespace deeptail

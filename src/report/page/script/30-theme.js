@@ -1,5 +1,5 @@
 // One colour and one shape per method, everywhere. Okabe and Ito's palette, safe for colour-blind readers, with two more.
-const METHOD_STYLE = {
+const METHOD_STYLE = Object.assign(Object.create(null), {
   tokensplit: { light: '#c8441b', dark: '#f3804f', shape: 'circle' },
   'ga-amls': { light: '#0072b2', dark: '#4aa3e2', shape: 'square' },
   qld: { light: '#e09600', dark: '#f2b63c', shape: 'diamond' },
@@ -8,7 +8,7 @@ const METHOD_STYLE = {
   itgis: { light: '#009e73', dark: '#35c197', shape: 'cross' },
   mhis: { light: '#56b4e9', dark: '#9bd3f5', shape: 'triangle-right' },
   mc: { light: '#6b7280', dark: '#a1a9b4', shape: 'triangle-left' },
-};
+});
 const SPARE = [
   ['#5b4bb5', '#a99df0'],
   ['#7a9a01', '#b2cf4b'],

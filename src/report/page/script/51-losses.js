@@ -34,33 +34,35 @@ const LOSS_TITLES = {
   7: 'Squared error',
 };
 const lossTitle = k => (k < 4 ? `${profileTitle(k)}: ${profileParameters(k)}` : LOSS_TITLES[k]);
-const distGroups = () =>
-  run.dists.map((name, d) => ({ name, where: s => s.d === d })).filter((_, d) => state.dists.has(d));
-const modelGroups = () =>
-  run.models.map(({ name }, m) => ({ name, where: s => s.m === m })).filter((_, m) => state.models.has(m));
+const judgedGroups = groups => groups.filter(g => judgedPairs().some(g.where));
+const distGroups = () => judgedGroups(run.dists.map((name, d) => ({ name, where: s => s.d === d })));
+const modelGroups = () => judgedGroups(run.models.map(({ name }, m) => ({ name, where: s => s.m === m })));
 const domainsOf = groups =>
   LOSSES.map((_, k) =>
     lossDomain([
       ...groups.flatMap(g => pooled(g.where).map(e => e.loss[k].mean)),
-      ...(k < 4 ? groups.map(g => meanNoise(chosenPairs().filter(g.where), k)) : []),
+      ...(k < 4 ? groups.map(g => meanNoise(judgedPairs().filter(g.where), k)) : []),
     ]),
   );
 
-function winners(groups, k) {
-  const wins = {};
-  for (const group of groups) {
-    const [best] = byLoss(pooled(group.where), k);
-    if (best) wins[label(best.v)] = (wins[label(best.v)] ?? 0) + 1;
-  }
-  return Object.entries(wins).sort((a, b) => b[1] - a[1]);
-}
 function winnerTitle(groups, what) {
-  const [first] = winners(groups, state.profile);
-  if (!first) return `Loss by ${what}`;
-  const [name, wins] = first,
+  const wins = new Map();
+  for (const group of groups) {
+    const order = byLoss(pooled(group.where), state.profile);
+    if (!order.length) continue;
+    const entry = wins.get(order[0].v) ?? { v: order[0].v, n: 0, clear: 0 };
+    entry.n += 1;
+    entry.clear += order.length > 1 && indistinct(order, state.profile, group.where).length === 0;
+    wins.set(order[0].v, entry);
+  }
+  const [first] = [...wins.values()].sort((a, b) => b.n - a.n),
     n = groups.length;
-  const where = wins < n ? `${wins} of ${n}` : n === 1 ? 'the only' : n === 2 ? 'both' : `all ${n}`;
-  return `${name} has the lowest ${run.profiles[state.profile].name} loss on ${where} ${what}${n === 1 ? '' : 's'}`;
+  if (!first) return `Loss by ${what}`;
+  const where = first.n < n ? `${first.n} of ${n}` : n === 1 ? 'the only' : n === 2 ? 'both' : `all ${n}`;
+  return (
+    `${label(first.v)} has the lowest ${run.profiles[state.profile].name} loss on ${where} ${what}${n === 1 ? '' : 's'}, ` +
+    (first.clear === first.n ? 'clearly' : first.clear === 0 ? 'nowhere clearly' : `clearly on ${first.clear}`)
+  );
 }
 
 // Rows are whole numbers, methods small steps around them. Names of rows come from a function: an expression that quotes the
@@ -137,7 +139,7 @@ function lossByDistSpec(width) {
   const values = lossPoints(groups, [0, 1, 2, 3], domains).map(v => ({ ...v, row: row(v) }));
   const noise = k =>
     groups.map((g, i) => {
-      const value = meanNoise(chosenPairs().filter(g.where), k);
+      const value = meanNoise(judgedPairs().filter(g.where), k);
       return {
         group: g.name,
         from: i - 0.42,
@@ -255,7 +257,7 @@ function modelPanelSpec(k, domain, size, names) {
   if (k < 4) {
     const noise = modelGroups().map(g => ({
       group: g.name,
-      y: within(log10(meanNoise(chosenPairs().filter(g.where), k)), domain),
+      y: within(log10(meanNoise(judgedPairs().filter(g.where), k)), domain),
     }));
     layer.unshift({
       data: { values: noise },

@@ -33,21 +33,30 @@ function ranks(k) {
   });
 }
 
-// The two methods highest in the list that change places as soon as underestimates begin to weigh more.
+// Do all four profiles order the methods alike?
+const oneOrder = () => {
+  const order = k =>
+    byLoss(pooled(), k)
+      .map(e => e.v)
+      .join();
+  return [1, 2, 3].every(k => order(k) === order(0));
+};
+// The two methods highest in the list that change places, clearly both times, as soon as underestimates begin to weigh more.
 function inversion() {
   for (const k of [1, 2, 3]) {
-    const found = inversionBetween(ranks(0), ranks(k));
+    const found = inversionBetween(ranks(0), ranks(k), k);
     if (found) return { ...found, profile: run.profiles[k].name };
   }
   return null;
 }
-function inversionBetween(first, later) {
+function inversionBetween(first, later, k) {
   let found = null;
   for (const a of first)
     for (const b of first) {
       const a2 = later.find(r => r.v === a.v),
         b2 = later.find(r => r.v === b.v);
       if (!a2 || !b2 || a.rank >= b.rank || a2.rank <= b2.rank) continue;
+      if (!beats(a.v, b.v, 0) || !beats(b.v, a.v, k)) continue;
       const places = a.rank + b2.rank;
       if (!found || places < found.places) found = { ahead: label(a.v), behind: label(b.v), places };
     }
@@ -57,13 +66,41 @@ function metricsTitle() {
   const turn = inversion(),
     [best] = byLoss(pooled(), 0),
     always = best && RANK_ORDER.every(k => ranks(k).find(r => r.v === best.v)?.rank === 1);
-  const first = always ? `${label(best.v)} leads by every loss` : null;
+  const first = always ? `${label(best.v)} has the lowest loss by every measure` : null;
   const second = turn
     ? `${turn.ahead} beats ${turn.behind} when errors both ways cost the same, and loses to it under ${turn.profile}, where underestimates cost more`
     : null;
   if (first && second) return `${first}; below it, ${second}`;
-  return first ?? second ?? 'The order of the methods is the same for even-handed and for cautious losses';
+  return (
+    first ??
+    second ??
+    (oneOrder()
+      ? 'The order of the methods is the same for even-handed and for cautious losses'
+      : 'The order of the methods changes with the loss, nowhere clearly')
+  );
 }
+
+// One model: a table says more than lines through one point each.
+const METRIC_COLUMNS = [0, 1, 2, 3, 4, 5, 6];
+const metricRows = () => [...byLoss(pooled(), state.profile), ...pooled().filter(e => !e.complete && e.scored)];
+function metricsTable() {
+  const rows = metricRows(),
+    columns = METRIC_COLUMNS.filter(k => rows.some(e => !Number.isNaN(e.loss[k].mean)));
+  const least = k => Math.min(...rows.filter(e => e.complete).map(e => e.loss[k].mean));
+  const cell = (e, k) =>
+    `<td class="${e.complete && e.loss[k].mean === least(k) ? 'best' : ''}">${tableLoss(e.loss[k].mean)}${isNumber(e.loss[k].error) ? ` <small>± ${plain(e.loss[k].error, 2)}</small>` : ''}</td>`;
+  return (
+    `<div class="scroll" tabindex="0" role="region" aria-label="Losses"><table class="wide" id="metrics-table"><thead><tr><th scope="col">Method</th>${columns.map(k => `<th scope="col" class="multi">${escapeHtml(lossTitle(k))}</th>`).join('')}</tr></thead>` +
+    `<tbody>${rows.map(e => `<tr><th scope="row">${swatch(e.method, label(e.v))}</th>${columns.map(k => cell(e, k)).join('')}</tr>`).join('')}</tbody></table></div>${downloadButton('metrics')}`
+  );
+}
+DOWNLOADS.metrics = () => [
+  ['method', ...METRIC_COLUMNS.map(k => LOSSES[k])],
+  ...metricRows().map(e => [
+    label(e.v),
+    ...METRIC_COLUMNS.map(k => (e.loss[k].mean === Infinity ? 'inf' : e.loss[k].mean)),
+  ]),
+];
 
 function rankSpec(width) {
   const names = RANK_ORDER.map(k => RANK_LABELS[k].join(' ')),

@@ -9,40 +9,49 @@ function betterBuys(entries, best, k) {
 }
 function costTitle() {
   const entries = pooled(() => true, allShown()).filter(e => e.complete),
-    best = byLoss(entries, state.profile)[0];
+    order = byLoss(entries, state.profile),
+    best = order[0];
   if (!best) return 'Error against cost';
   const amount = state.costUnit === 'forwards' ? `${plain(10 ** best.cost, 2)} forward passes` : seconds(best.seconds);
+  const others = order.filter(e => e.method !== best.method),
+    doubt = others.length && indistinct([best, ...others], state.profile).length ? ', though not clearly,' : '';
   const buys = betterBuys(entries, best, state.profile);
   return (
-    `${best.name} has the lowest loss, at ${amount} per target; ` +
+    `${best.name} has the lowest loss${doubt} at ${amount} per target` +
     (buys.length
-      ? `for less, ${listed(buys)} ${buys.length === 1 ? 'is' : 'are'} the better buy`
-      : 'no other method does better for less')
+      ? `; of what costs less, ${listed(buys)} ${buys.length === 1 ? 'has' : 'have'} the lowest for the price`
+      : '')
   );
 }
 // Every setting of the chosen methods.
 const allShown = () => run.variants.map((_, v) => v).filter(v => state.methods.has(run.variants[v].method));
 
-// Labels of neighbours, moved apart along y until each has a line of its own.
-function apart(points, field, [low, high], height, line = 14) {
-  const step = (line * (high - low)) / height,
-    sorted = points.map(p => ({ ...p, at: p[field] })).sort((a, b) => a.at - b.at);
-  for (let round = 0; round < 40; ++round)
-    for (let i = 1; i < sorted.length; ++i) {
-      const overlap = step - (sorted[i].at - sorted[i - 1].at);
-      if (overlap > 0 && Math.abs(sorted[i].x - sorted[i - 1].x) < 0.5) {
-        sorted[i].at += overlap / 2;
-        sorted[i - 1].at = Math.max(low, sorted[i - 1].at - overlap / 2);
+// Labels beside their points [{x, y, text}] in pixels, to the right or where that ends outside to the left, moved up or down until
+// none lies on another. What was moved far has a line to its point.
+function placedLabels(points, width, height, line = 14) {
+  const room = text => 6.6 * text.length + 12;
+  const labels = points
+    .map(p => ({ ...p, left: p.x + room(p.text) > width, at: p.y }))
+    .sort((a, b) => a.at - b.at || a.x - b.x);
+  const span = l => (l.left ? [l.x - room(l.text), l.x] : [l.x, l.x + room(l.text)]);
+  const meet = (a, b) => span(a)[0] < span(b)[1] && span(b)[0] < span(a)[1];
+  for (let round = 0; round < 60; ++round)
+    for (let i = 0; i < labels.length; ++i)
+      for (let j = i + 1; j < labels.length; ++j) {
+        const overlap = line - (labels[j].at - labels[i].at);
+        if (overlap <= 0 || !meet(labels[i], labels[j])) continue;
+        labels[i].at = Math.max(6, labels[i].at - overlap / 2);
+        labels[j].at = Math.min(height - 6, labels[j].at + overlap / 2);
+        labels.sort((a, b) => a.at - b.at);
       }
-    }
-  return sorted;
+  return labels.map(l => ({ ...l, lead: Math.abs(l.at - l.y) > 5, tip: l.x + (l.left ? -9 : 9) }));
 }
 
 function costSpec(width) {
-  const entries = pooled(() => true, allShown());
+  const entries = pooled(() => true, allShown()).filter(e => e.scored);
   if (!entries.length) return null;
   const k = state.profile,
-    noise = meanNoise(chosenPairs(), k),
+    noise = meanNoise(judgedPairs(), k),
     domain = lossDomain([...entries.map(e => e.loss[k].mean), noise]);
   const costs = entries.map(costOf),
     xs = [Math.floor(Math.min(...costs) - 0.1), Math.ceil(Math.max(...costs) + 0.1)];
@@ -59,11 +68,10 @@ function costSpec(width) {
     zeros: percent(e.zeros),
   }));
   const several = m => values.filter(v => v.method === m).length > 1;
-  // One name per method, at its dearest setting, on the side where there is room.
+  // One name per method, at its dearest setting.
   const named = run.methods
     .filter(m => values.some(v => v.method === m))
     .map(m => values.filter(v => v.method === m).reduce((a, b) => (b.x > a.x ? b : a)));
-  const edge = xs[0] + 0.84 * (xs[1] - xs[0]);
   const columns = width < 760 ? 1 : 2,
     size = Math.floor((width - columns * 48 - (columns - 1) * 30) / columns);
   const x = {
@@ -81,10 +89,44 @@ function costSpec(width) {
     ['off', 'typical error'],
     ['zeros', 'zeros'],
   ]);
+  const height = 300;
+  const nameLayers = y => {
+    const [low, high] = y.scale.domain;
+    const labels = placedLabels(
+      named.map(v => ({
+        x: (size * (v.x - xs[0])) / (xs[1] - xs[0]),
+        y: height * (1 - (v[y.field] - low) / (high - low)),
+        text: v.method,
+        method: v.method,
+      })),
+      size,
+      height,
+    );
+    const at = field => ({ field, type: 'quantitative', scale: null });
+    return [
+      {
+        data: { values: labels.filter(l => l.lead) },
+        mark: { type: 'rule', strokeWidth: 1, opacity: 0.6 },
+        encoding: { x: at('x'), y: at('y'), x2: { field: 'tip' }, y2: { field: 'at' }, color: methodColor() },
+      },
+      ...[true, false].map(left => ({
+        data: { values: labels.filter(l => l.left === left) },
+        mark: {
+          type: 'text',
+          align: left ? 'right' : 'left',
+          dx: left ? -1 : 1,
+          baseline: 'middle',
+          fontSize: 11.5,
+          fontWeight: 560,
+        },
+        encoding: { x: at('tip'), y: at('at'), text: { field: 'text' }, color: methodColor() },
+      })),
+    ];
+  };
   const panel = (title, y, extra) => ({
     title,
     width: size,
-    height: 300,
+    height,
     layer: [
       ...extra,
       {
@@ -106,21 +148,7 @@ function costSpec(width) {
         mark: { type: 'point', filled: true, size: 80, opacity: 1 },
         encoding: { x, y, color: methodColor(), shape: methodShape(), tooltip: tip },
       },
-      ...[
-        ['left', 10],
-        ['right', -10],
-      ].map(([align, dx]) => ({
-        data: {
-          values: apart(
-            named.filter(v => v.x <= edge === dx > 0),
-            y.field,
-            y.scale.domain,
-            300,
-          ),
-        },
-        mark: { type: 'text', align, dx, baseline: 'middle', fontSize: 11.5, fontWeight: 560 },
-        encoding: { x, y: { ...y, field: 'at' }, text: { field: 'method' }, color: methodColor() },
-      })),
+      ...nameLayers(y),
     ],
   });
   const lossY = {

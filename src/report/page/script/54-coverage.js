@@ -1,17 +1,16 @@
 // Do the 95% intervals hold the truth?
 function coverageTitle() {
-  const entries = pooled();
-  const good = entries.filter(e => e.inside >= 0.9).map(e => label(e.v)),
-    worst = entries.length ? entries.reduce((a, b) => (b.inside < a.inside ? b : a)) : null;
-  if (!worst) return 'Interval coverage';
-  const bad = worst.inside < 0.9 ? `those of ${label(worst.v)} hold it in ${percent(worst.inside)} of cases` : null;
-  return good.length
-    ? `The 95% intervals of ${listed(good)} hold the truth about as often as they say${bad ? `; ${bad}` : ''}`
-    : `No method's 95% intervals hold the truth 90% of the time${bad ? `; ${bad}` : ''}`;
+  const entries = pooled().filter(e => e.scored);
+  if (!entries.length) return 'Interval coverage';
+  const best = [...entries].sort((a, b) => tellsSomething(b) - tellsSomething(a) || b.inside - a.inside)[0],
+    worst = entries.reduce((a, b) => (b.inside < a.inside ? b : a));
+  const told = e =>
+    `of ${label(e.v)} hold the truth for ${percent(e.inside)} of ${plural(e.scored, 'estimate')} (${widthText(e)})`;
+  return `The 95% intervals ${told(best)}${worst !== best ? `; those ${told(worst)}` : ''}`;
 }
 
 function coverageSpec(width) {
-  const entries = pooled();
+  const entries = pooled().filter(e => e.scored);
   if (!entries.length) return null;
   const names = entries.map(e => label(e.v)),
     narrow = width < 760;
@@ -27,7 +26,7 @@ function coverageSpec(width) {
       share,
       order,
       shareText: percent(share),
-      estimates: thousands(e.n),
+      estimates: thousands(e.scored),
       width: times(10 ** (e.width / 2)),
     })),
   );
@@ -172,7 +171,7 @@ function coverageSpec(width) {
 const tipOf = (e, part, share) => ({
   part,
   shareText: percent(share),
-  estimates: thousands(e.n),
+  estimates: thousands(e.scored),
   width: times(10 ** (e.width / 2)),
 });
 const coverageKey = () =>

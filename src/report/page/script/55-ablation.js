@@ -15,7 +15,9 @@ function ablationTitle() {
     method = best[0]?.method;
   const mine = best.filter(e => e.method === method);
   if (mine.length < 2) return 'Settings compared';
-  return `${settingName(mine[0])} is the best of ${mine.length} settings of ${method}; the worst has ${fold(mine.at(-1).loss[state.profile].mean / mine[0].loss[state.profile].mean)} its loss`;
+  const clear = beats(mine[0].v, mine[1].v, state.profile),
+    worst = fold(mine.at(-1).loss[state.profile].mean / mine[0].loss[state.profile].mean);
+  return `${settingName(mine[0])} has the lowest loss of ${mine.length} settings of ${method}${clear ? '' : ', though not clearly'}; the highest is ${worst} that`;
 }
 const whyNoAblation = () =>
   severalSettings().length
@@ -23,7 +25,7 @@ const whyNoAblation = () =>
     : 'Left out: every chosen method ran with one setting, so there is nothing to compare. suites/ablation.toml has kernels, priors and steps.';
 
 function ablationSpec(width) {
-  const entries = pooled(() => true, ablationVariants());
+  const entries = pooled(() => true, ablationVariants()).filter(e => e.scored);
   if (!entries.length) return null;
   const order = [...new Set([...byLoss(entries, state.profile), ...entries].map(settingName))];
   const columns = width < 560 ? 1 : 4,

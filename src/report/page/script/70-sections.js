@@ -2,12 +2,16 @@
 const segmented = (key, options) =>
   `<div class="segmented" role="group">${options.map(([value, text]) => `<button type="button" data-set="${key}" data-value="${value}" aria-pressed="${state[key] === value}">${text}</button>`).join('')}</div>`;
 
+const whyNoTruth = () =>
+  run.meta.scored ? null : 'Left out: no truth is known, so there is nothing to compare the estimates with.';
+
 const FIGURES = [
   {
     id: 'truth',
     kicker: 'Estimate against truth',
     title: scatterTitle,
     spec: scatterSpec,
+    why: whyNoTruth,
     drawn: reachPoints,
     keyboard: true,
     tools: () =>
@@ -16,14 +20,27 @@ const FIGURES = [
         ['pair', 'One panel per model and distribution'],
       ]),
     read:
-      'One point per target. On the line the estimate is exact; in the grey band it is within a factor of two. Above is too high, below too low. Thin bars are 95% intervals. ' +
-      'Crosses in the band at the bottom are estimates of zero. Select a point to go to its row; with the figure focused, the arrow keys step through the points and Enter follows.',
+      'One point per target; a decade is as long on both axes. On the line the estimate is exact; in the grey band it is within a factor of two. Above is too high, below too low. Thin bars are 95% intervals. ' +
+      'Arrows at the edge are estimates that lie farther out, crosses in the band at the bottom estimates of zero. Select a point to go to its row; with the figure focused, the arrow keys step through the points and Enter follows.',
+  },
+  {
+    id: 'answers',
+    kicker: 'Targets without a known truth',
+    title: answersTitle,
+    spec: answersSpec,
+    why: () => (unknownRows().length ? null : ''),
+    drawn: (_, view) =>
+      view.addEventListener('click', (_, item) => {
+        if (item?.datum?.id >= 0) goToItem(item.datum.id);
+      }),
+    read: 'One row per target, one mark per method; bars are 95% intervals. An open arrow stands at the upper bound of an estimate of zero. With no truth to compare with, methods can only be compared with each other. Select a mark to go to its row.',
   },
   {
     id: 'loss-dist',
     kicker: 'Loss by distribution',
     title: () => winnerTitle(distGroups(), 'distribution'),
     spec: lossByDistSpec,
+    why: whyNoTruth,
     read: 'SPB loss under the four profiles, averaged over the chosen models; lower (left) is better, and each step of the axis is a factor of ten. Bars are one standard error over targets. The grey tick is what exact answers would get: the truth is a count, and counts are noisy.',
   },
   {
@@ -32,9 +49,8 @@ const FIGURES = [
     title: () => winnerTitle(modelGroups(), 'model'),
     spec: width => lossByModelSpec(width),
     why: () =>
-      state.models.size === 1 && run.models.length === 1
-        ? 'Left out: the run has one model, so there is no size to compare.'
-        : null,
+      whyNoTruth() ??
+      (run.models.length === 1 ? 'Left out: the run has one model, so there is no size to compare.' : null),
     read: 'Lines are averages over the chosen distributions, with one standard error; small points are single distributions. The dashed line is the noise of the truth. Lower is better.',
   },
   {
@@ -42,6 +58,7 @@ const FIGURES = [
     kicker: 'The ranking depends on the loss',
     title: metricsTitle,
     spec: rankSpec,
+    why: whyNoTruth,
     read: 'Place of each method by six losses, the best on top, with the loss beneath. The first two treat over- and underestimates alike; to the right, underestimates and rare targets weigh more and more. Lines that cross are methods that change places. A single estimate of zero makes the squared error of logs and Itakura–Saito infinite (∞); SPB stays finite.',
   },
   {
@@ -49,6 +66,8 @@ const FIGURES = [
     kicker: 'Standard metrics',
     title: () => 'Even-handed losses, then losses that punish underestimates',
     spec: width => lossByModelSpec(width, [0, 4, 1, 5, 6]),
+    html: () => (modelGroups().length === 1 && pooled().some(e => e.scored) ? metricsTable() : null),
+    why: whyNoTruth,
     read: 'Averages over the chosen distributions by SPB and the standard metrics. ∞ marks methods with at least one estimate of zero, which a logarithm cannot score. “Calibrated” first maps each estimate by p → a pᶜ + b, fitted to the other targets: it uses the truth, needs five targets, and forgives a method its bias.',
   },
   {
@@ -56,6 +75,7 @@ const FIGURES = [
     kicker: 'Error against cost',
     title: costTitle,
     spec: costSpec,
+    why: whyNoTruth,
     tools: () =>
       segmented('costUnit', [
         ['forwards', 'Forward passes'],
@@ -68,6 +88,7 @@ const FIGURES = [
     kicker: 'Interval coverage',
     title: coverageTitle,
     spec: coverageSpec,
+    why: whyNoTruth,
     tools: coverageKey,
     read: 'A 95% interval should hold the truth for 95% of targets. Where it lies above the interval, the estimate is too low and too sure of it: the dangerous mistake. The truth is a count, so intervals are widened by its noise before they are judged. The second panel shows how wide the intervals are: narrow ones are only worth something if they hold the truth.',
   },
@@ -77,7 +98,7 @@ const FIGURES = [
     title: ablationTitle,
     spec: ablationSpec,
     why: whyNoAblation,
-    read: 'Average SPB loss of each setting over the chosen pairs, with 1.28 standard errors; shorter is better. Axes begin at a power of ten, so compare ends, not lengths.',
+    read: 'Average SPB loss of each setting over the chosen pairs, with 1.28 standard errors; shorter is better. The scale is logarithmic and begins at a power of ten, so compare ends, not lengths.',
   },
   {
     id: 'whitening',
@@ -98,25 +119,31 @@ const EXPERIMENT_TITLES = {
   'scale-dependence': 'Only squared error depends on the scale of q',
 };
 
+const HALF_READ =
+  'half-widths are of intervals with a lower end; “of 60%” is the share of estimates behind such a number';
+const SCORES_READ = `Losses are averages over the chosen models and distributions, best first, with one standard error over targets. Typical error is the root mean square of log₁₀(estimate/truth) as a factor, of the estimates that are not zero, and ${HALF_READ}.`;
+const UNKNOWN_READ = `Without a truth there are no losses. Costs are geometric means over targets; ${HALF_READ}.`;
+
 function figureHtml(f) {
   return (
     `<section id="${f.id}" aria-labelledby="${f.id}-title"><p class="kicker">${f.kicker}</p><h2 id="${f.id}-title"></h2>` +
     `<div class="figure-tools"></div><figure data-figure="${f.id}"><div class="chart" ${f.keyboard ? 'tabindex="0" role="application"' : 'role="img"'} aria-labelledby="${f.id}-title" aria-describedby="${f.id}-read"></div>` +
-    `${f.keyboard ? '<p class="readout" role="status" aria-live="polite"></p>' : ''}<figcaption id="${f.id}-read">${f.read}</figcaption></figure><p class="why" hidden></p></section>`
+    `${f.keyboard ? '<p class="readout" role="status" aria-live="polite"></p>' : ''}<figcaption id="${f.id}-read">${f.read}</figcaption></figure></section>`
   );
 }
 function pageHtml() {
   const head =
     '<section id="scoreboard" aria-labelledby="scoreboard-title" style="padding-top:1.8rem"><h2 id="scoreboard-title" class="hidden">In short</h2><div class="takeaways" id="takeaways"></div><div id="scores"></div>' +
-    '<figcaption>Losses are averages over the chosen models and distributions, best first, with one standard error over targets. Typical error is the root mean square of log₁₀(estimate/truth) as a factor, of the estimates that are not zero.</figcaption></section>';
+    `<figcaption>${run.meta.scored ? SCORES_READ : UNKNOWN_READ}</figcaption></section>`;
   const tables =
     `<section id="tables" aria-labelledby="tables-title"><p class="kicker">Tables</p><h2 id="tables-title"></h2><div class="figure-tools"></div><div id="loss-tables"></div>` +
     '<figcaption>SPB loss, lower is better; the best of each row in bold. “noise” is the loss of exact answers, given that the truth is a count. – : not run on this distribution.</figcaption></section>';
   const spb =
-    `<section id="spb" aria-labelledby="spb-title"><p class="kicker">The loss itself</p><h2 id="spb-title">SPB loss is fair across scales, finite at zero, and as cautious as you choose</h2><p class="lead">Made-up errors instead of estimators: p = m q is an overestimate by the factor m, p = q/m an underestimate.</p>` +
-    `<div class="grid-2">${run.experiments.map(e => `<figure data-figure="spb-${e.name}"><h3>${EXPERIMENT_TITLES[e.name] ?? escapeHtml(e.what)}</h3><div class="chart" role="img" aria-label="${escapeHtml(e.what)}"></div></figure>`).join('')}</div></section>`;
+    `<section id="spb" aria-labelledby="spb-title"><details id="spb-fold"><summary><span class="kicker">The loss itself</span><h2 id="spb-title">SPB loss is fair across scales, finite at zero, and as cautious as you choose</h2></summary><p class="lead">Made-up errors instead of estimators: p = m q is an overestimate by the factor m, p = q/m an underestimate.</p>` +
+    `<div class="grid-2">${run.experiments.map(e => `<figure data-figure="spb-${e.name}"><h3>${EXPERIMENT_TITLES[e.name] ?? escapeHtml(e.what)}</h3><div class="chart" role="img" aria-label="${escapeHtml(e.what)}"></div></figure>`).join('')}</div></details></section>`;
   const items =
     '<section id="estimates" aria-labelledby="estimates-title"><p class="kicker">Estimates</p><h2 id="estimates-title">Every estimate of the chosen methods</h2><div id="items"></div></section>';
+  const leftOut = '<details id="left-out" class="suite" hidden><summary></summary><ul></ul></details>';
   const suite = `<details class="suite"><summary>The suite as it was run</summary><pre>${escapeHtml(run.meta.suite_text)}</pre></details>`;
   const cut = FIGURES.findIndex(f => f.id === 'ablation');
   return (
@@ -126,6 +153,7 @@ function pageHtml() {
     FIGURES.slice(cut).map(figureHtml).join('') +
     spb +
     items +
+    leftOut +
     suite
   );
 }

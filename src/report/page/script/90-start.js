@@ -12,6 +12,7 @@ function drawFilters() {
     input.checked = state[input.dataset.group].has(
       input.dataset.group === 'methods' ? input.value : Number(input.value),
     );
+  document.getElementById('profile').closest('label').hidden = !run.meta.scored;
   document.getElementById('profile').innerHTML = run.profiles
     .map(
       (p, k) =>
@@ -39,6 +40,26 @@ function tellFilters() {
     : '· everything is shown';
 }
 
+// A change of what is chosen: told, put into the address and drawn.
+function chosenAnew() {
+  listing.page = 0;
+  tellFilters();
+  writeAddress();
+  redraw({ synthetic: false });
+}
+function setupAddress() {
+  addEventListener('hashchange', () => {
+    if (!namesChoices(location.hash)) return;
+    const before = addressOf(),
+      item = readAddress(location.hash);
+    if (addressOf() !== before) {
+      drawFilters();
+      redraw({ synthetic: false });
+    }
+    if (item !== null && view.follow) view.follow(item);
+  });
+}
+
 function setupFilters() {
   document.getElementById('filters').addEventListener('change', ({ target }) => {
     const { group, setting } = target.dataset;
@@ -47,23 +68,22 @@ function setupFilters() {
       state[group][target.checked ? 'add' : 'delete'](value);
     } else if (setting) state.setting[setting] = Number(target.value);
     else if (target.id === 'profile') state.profile = state.spbProfile = Number(target.value);
-    listing.page = 0;
-    tellFilters();
-    redraw({ synthetic: false });
+    chosenAnew();
   });
   document.querySelector('.filter-groups').addEventListener('submit', event => event.preventDefault());
   document.getElementById('reset').addEventListener('click', () => {
     resetState();
     drawFilters();
-    redraw({ synthetic: false });
+    chosenAnew();
   });
   document.getElementById('main').addEventListener('click', async ({ target }) => {
     const { set, value } = target.dataset;
     if (!set) return;
     state[set] = /^\d+$/.test(value) ? Number(value) : value;
-    const figure = FIGURES.find(f => target.closest(`#${f.id}`));
+    writeAddress();
+    const figure = view.figures.find(f => target.closest(`#${f.id}`));
     if (figure) await drawFigure(figure);
-    else drawTables();
+    else view.drawTables();
     document.querySelector(`[data-set="${set}"][data-value="${value}"]`)?.focus();
   });
 }
@@ -89,32 +109,45 @@ function drawFacts() {
     notes.push(
       `The run is not finished: ${thousands(meta.items)} of ${plural(meta.expected, 'estimate')} are done. The same command continues it.`,
     );
+  if (!meta.scored)
+    notes.push('No truth is known for any of these targets: estimates, intervals and costs are shown, losses are not.');
+  else if (meta.without_truth)
+    notes.push(
+      `The truth is not known for ${thousands(meta.without_truth)} of ${plural(meta.items, 'estimate')}: their intervals and costs are shown, losses are of the others.`,
+    );
   if (meta.unscored)
     notes.push(
       `${plural(meta.unscored, 'estimate')} could not be scored, because the truth was counted never or always.`,
     );
+  if (!meta.scored) document.querySelector('h1').textContent = 'What the estimators answer, and what it costs';
   const notice = document.getElementById('unfinished');
   notice.hidden = !notes.length;
   notice.textContent = notes.join(' ');
 }
 
 async function start() {
-  prepare(await decodeData());
+  const data = await decodeData();
+  view = data.a ? comparisonView(data) : REPORT_VIEW;
+  if (!data.a) run = prepare(data);
   vega.expressionFunction('powerOfTen', powerOfTen);
   vega.expressionFunction('chosenDist', chosenDist);
-  resetState();
+  vega.expressionFunction('answerName', answerName);
+  const item = readAddress(namesChoices(location.hash) ? location.hash : '');
   setupTheme(() => {
     drawFilters();
     redraw();
   });
   if (innerWidth < 700) document.getElementById('filters').open = false;
-  drawFacts();
+  (view.drawFacts ?? drawFacts)();
   drawFilters();
-  document.getElementById('main').innerHTML = pageHtml();
+  document.getElementById('main').innerHTML = view.html();
   setupFilters();
+  setupAddress();
+  setupDownloads();
   await document.fonts.load('12px "Inter Report"', 'aα');
   const drawing = redraw();
-  setupItems();
+  view.setup?.();
+  if (item !== null && view.follow) view.follow(item);
   let width = innerWidth,
     timer;
   addEventListener('resize', () => {
