@@ -244,7 +244,7 @@ Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& wa
   else
     fill_stopped(e, pilot);
   fill_cost(e, work, unit);
-  if (constexpr double kMuch = 1.5;
+  if (constexpr double kMuch = 1.1;
       config.particles == 0 && config.first_draw == 0 && e.cost.forward_equivalents > kMuch * config.budget)
     e.warnings.push_back(
         fmt::format("it took {:.2g} passes' work, more than the budget of {:.2g}: with less "
