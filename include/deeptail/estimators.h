@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "deeptail/activations.h"
@@ -65,6 +67,14 @@ struct Provenance {
   std::string device = "cpu";
 };
 
+// The settings of a method as they were used, by the keys that make_method takes. Nothing stands for what the
+// method found out for itself.
+using SettingValue = std::variant<std::monostate, std::uint64_t, double, std::string>;
+using SettingValues = std::vector<std::pair<std::string, SettingValue>>;
+
+// Below this an answer has never been compared with a count, and with no closed form but one or two.
+inline constexpr double kSmallestChecked = 1e-12;
+
 struct Estimate {
   std::string method = {};
   std::vector<TokenId> target = {};
@@ -74,6 +84,7 @@ struct Estimate {
   Status status = Status::kOk;
   Guarantee guarantee = Guarantee::kUnbiased;
   std::uint64_t seed = 0;
+  SettingValues settings = {};
   Cost cost = {};
   std::vector<Level> levels = {};  // of methods that have levels
   std::vector<std::string> warnings = {};

@@ -26,6 +26,8 @@ enum class GaStart {
   kCalibration,  // particles start at whitened calibration activations: the paper's Algorithm 1, line 5
   kPrior,        // at draws from the prior: then the estimate is consistent for the prior's own probability
 };
+std::string_view name_of(GaStart start);
+std::optional<GaStart> ga_start_of(std::string_view name);
 
 // The paper's settings (appendix D).
 struct GaAmlsConfig {

@@ -43,9 +43,12 @@ struct Method {
   std::string name = {};
   std::vector<std::string> settings = {};  // keys that it knows
   std::vector<Setting> given = {};         // that it was made with
-  std::uint64_t calibration = 0;           // activations that it needs; 0: none, it runs the model itself
-  std::size_t replicas = 1;                // that after_level counts
-  bool one_token = false;                  // takes no sets of targets
+  SettingValues values = {};               // the same with what they were set to, or their defaults
+  // Fills in values that depend on the input; empty where none do.
+  std::function<void(const MethodInput&, SettingValues&)> settle = {};
+  std::uint64_t calibration = 0;  // activations that it needs; 0: none, it runs the model itself
+  std::size_t replicas = 1;       // that after_level counts
+  bool one_token = false;         // takes no sets of targets
   Device device = Device::kCpu;
   // Memory beyond that of n activations of dimension d; empty for little.
   std::function<double(std::size_t n, std::size_t d)> bytes = {};

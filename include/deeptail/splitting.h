@@ -90,10 +90,20 @@ enum class SplittingEnd {
 };
 std::string_view name_of(SplittingEnd end);
 
+// Independent draws from the prior, and how many of them had the event.
+struct FirstDraw {
+  std::size_t n = 0, hits = 0;
+  FirstDraw& operator+=(const FirstDraw& other);
+  // All that they say of the event: an upper bound for log p, one-sided (Clopper and Pearson). What comes
+  // after them may have lost the way to the event without a trace, so where it was not reached no level
+  // lowers the bound.
+  double log_upper(double confidence = 0.95) const;
+};
+
 struct SplittingRun {
   SplittingEnd end = SplittingEnd::kReached;
-  double log_p = 0.0;      // minus infinity unless reached
-  double log_upper = 0.0;  // unless reached: 95% upper bound that the last level allows
+  double log_p = 0.0;  // minus infinity unless reached
+  FirstDraw first = {};
   // Relative variances of p, estimated from this run alone.
   double genealogy_variance =
       0.0;                      // from shared ancestors; at least level_variance with independent particles
@@ -132,10 +142,7 @@ class Genealogy {
   double level_variance_ = 0.0, independent_variance_ = 0.0;
 };
 
-// log of the 95% upper bound of a probability after no success in n trials.
-double log_upper_after_none(std::size_t n);
-// What to add to log p for a one-sided 95% bound, given its relative variance.
-double log_margin_for(double relative_variance);
+FirstDraw hits_among(std::span<const double> scores, double threshold);
 
 // --- the loop ---
 
@@ -165,20 +172,14 @@ SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uin
     run.end = end;
     run.genealogy_variance = std::max(genealogy.variance(), genealogy.independent_variance());
     run.level_variance = genealogy.level_variance();
-    run.log_upper = run.log_p;
-    if (end != SplittingEnd::kReached) {
-      run.log_upper =
-          std::min(0.0, run.log_p + log_margin_for(std::max(run.genealogy_variance, run.level_variance)));
-      // A stopped run has not looked: the event is at least as rare as the last level, no more.
-      if (end != SplittingEnd::kStopped) run.log_upper += log_upper_after_none(particles.size());
-      run.log_p = -std::numeric_limits<double>::infinity();
-    }
+    if (end != SplittingEnd::kReached) run.log_p = -std::numeric_limits<double>::infinity();
     return run;
   };
   for (std::size_t k = 0;; ++k) {
     scores.resize(particles.size());
     particles.scores(scores);
     if (cut_short(particles)) return finish(SplittingEnd::kStopped);
+    if (k == 0) run.first = hits_among(scores, config.threshold);
     const std::size_t wanted = particles.size() > config.n_particles
                                    ? config.n_particles
                                    : static_cast<std::size_t>(std::ceil(
@@ -211,7 +212,8 @@ SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uin
 
 // --- replicas ---
 
-// Independent runs with the same frozen levels, taken together.
+// Independent runs with the same frozen levels, taken together. None reached: the upper end is what all
+// first draws allow.
 struct ReplicaSummary {
   double log_p = 0.0;                    // log of the mean of p; runs that ended early count as 0
   double log_low = 0.0, log_high = 0.0;  // interval for log p

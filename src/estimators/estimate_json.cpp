@@ -27,6 +27,17 @@ OrderedJson json_of(const Level& level) {
           {"parent_correlation", level.moves.parent_correlation}};
 }
 
+OrderedJson json_of(const SettingValues& settings) {
+  OrderedJson out = OrderedJson::object();
+  for (const auto& [key, value] : settings) {
+    OrderedJson& to = out[key];
+    if (const auto* count = std::get_if<std::uint64_t>(&value)) to = *count;
+    if (const auto* real = std::get_if<double>(&value)) to = number(*real);
+    if (const auto* text = std::get_if<std::string>(&value)) to = *text;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view name_of(Status status) {
@@ -80,6 +91,7 @@ std::string to_json(const Estimate& e) {
                            {"dist", e.provenance.dist},
                            {"target", e.target},
                            {"seed", e.seed},
+                           {"settings", json_of(e.settings)},
                            {"cost",
                             {{"forward", e.cost.forward},
                              {"backward", e.cost.backward},

@@ -246,6 +246,13 @@ std::optional<GaPrior> ga_prior_of(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view name_of(GaStart start) { return start == GaStart::kPrior ? "prior" : "calibration"; }
+std::optional<GaStart> ga_start_of(std::string_view name) {
+  if (name == "calibration") return GaStart::kCalibration;
+  if (name == "prior") return GaStart::kPrior;
+  return std::nullopt;
+}
+
 std::optional<KernelKind> kernel_of(std::string_view name) {
   for (const KernelKind kind : {KernelKind::kRwmh, KernelKind::kMala, KernelKind::kMapla, KernelKind::kPcn})
     if (name == name_of(kind)) return kind;

@@ -6,6 +6,14 @@
 
 namespace deeptail {
 
+namespace {
+
+// mc's inputs are numbered from here. Counts (truth) end before 2^62 and captured activations lie between,
+// so no seed gives mc an input that another of them saw with that seed.
+constexpr std::uint64_t kFirstMcSample = std::uint64_t{1} << 63;
+
+}  // namespace
+
 void McConfig::validate() const {
   if (budget == 0 || budget > std::uint64_t{1} << 62)
     throw InputError("budget {}: expected at least one forward pass, at most 2^62", budget);
@@ -27,7 +35,7 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
       estimate.triggers.push_back({.sample = first + i, .tokens = {input.begin(), input.end()}});
     }
   };
-  const std::uint64_t n = for_each_batch(runner, 0, config.budget, count_hits, keep_going);
+  const std::uint64_t n = for_each_batch(runner, kFirstMcSample, config.budget, count_hits, keep_going);
 
   const Interval interval = clopper_pearson(hits, n, estimate.confidence);
   estimate.log_p = std::log(static_cast<double>(hits) / static_cast<double>(n));

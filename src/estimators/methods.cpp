@@ -1,74 +1,26 @@
 #include "deeptail/methods.h"
 
-#include <charconv>
+#include <cmath>
 #include <limits>
-#include <optional>
 #include <utility>
 
-#include "core/json.h"
 #include "core/nearest.h"
 #include "core/parse_count.h"
 #include "deeptail/itgis.h"
 #include "deeptail/mhis.h"
 #include "deeptail/qld.h"
 #include "deeptail/temperatures.h"
+#include "estimators/setting_reader.h"
 #include "estimators/ties.h"
 
 namespace deeptail {
 
 namespace {
 
-// Hands settings out by key, and refuses what was never asked for.
-class SettingReader {
- public:
-  explicit SettingReader(const std::vector<Setting>& settings) : settings_(settings) {}
-
-  const Setting* find(const char* key) {
-    known_.push_back(key);
-    for (const Setting& s : settings_)
-      if (s.key == key) return &s;
-    return nullptr;
-  }
-  // Leaves `value` as it is where the setting is not given.
-  template <class T>
-  void count(const char* key, T& value) {
-    if (const Setting* s = find(key)) value = static_cast<T>(parse_count(s->value, s->where));
-  }
-  void real(const char* key, double& value) {
-    const Setting* s = find(key);
-    if (s == nullptr) return;
-    const auto [stop, error] = std::from_chars(s->value.data(), s->value.data() + s->value.size(), value);
-    if (error != std::errc() || stop != s->value.data() + s->value.size())
-      throw InputError("{}: expected a number, found \"{}\"", s->where, printable(s->value));
-  }
-  void positive(const char* key, double& value) {
-    real(key, value);
-    const Setting* s = find(key);
-    known_.pop_back();
-    if (s != nullptr && !(value > 0.0 && value < 1e300))
-      throw InputError("{}: expected a number above 0, found \"{}\"", s->where, printable(s->value));
-  }
-  // One of the names that `parse` knows.
-  template <class T>
-  void choice(const char* key, std::optional<T> (*parse)(std::string_view), const char* names, T& value) {
-    const Setting* s = find(key);
-    if (s == nullptr) return;
-    const std::optional<T> parsed = parse(s->value);
-    if (!parsed) throw InputError("{} {}: expected {}", s->where, printable(s->value), names);
-    value = *parsed;
-  }
-  std::vector<std::string> finish(const std::string& method) const {
-    for (const Setting& s : settings_)
-      if (std::find(known_.begin(), known_.end(), s.key) == known_.end())
-        throw InputError("{}: method {} has no setting \"{}\"; it has {}", s.where, method, printable(s.key),
-                         fmt::join(known_, ", "));
-    return known_;
-  }
-
- private:
-  const std::vector<Setting>& settings_;
-  std::vector<std::string> known_;
-};
+void settle(SettingValues& values, std::string_view key, SettingValue value) {
+  for (auto& [known, at] : values)
+    if (known == key) at = std::move(value);
+}
 
 std::uint64_t calibration_of(SettingReader& s) {
   CaptureConfig config;
@@ -100,6 +52,10 @@ Method make_tokensplit(SettingReader& s) {
     return c;
   };
   Method method{
+      .settle =
+          [budget](const MethodInput& in, SettingValues& values) {
+            settle(values, "budget", static_cast<std::uint64_t>(budget(in.model->config(), *in.dist)));
+          },
       .device = device,
       .unit = "forwards",
       .work = [budget](const ModelConfig& model,
@@ -141,6 +97,11 @@ double temperature_of(double set, const char* method, const MethodInput& in) {
   if (set > 0.0) return set;
   return shipped_temperature(method, in.provenance.model, in.provenance.dist).value_or(1.0);
 }
+auto settle_temperature(double set, const char* method) {
+  return [set, method](const MethodInput& in, SettingValues& values) {
+    settle(values, "temperature", temperature_of(set, method, in));
+  };
+}
 void tell_temperature(Estimate& estimate, double temperature) {
   estimate.diagnostics.insert(estimate.diagnostics.begin(), {"temperature", temperature});
 }
@@ -151,7 +112,8 @@ Method make_itgis(SettingReader& s) {
   s.count("budget", config.samples);
   s.positive("temperature", temperature);
   config.validate();
-  return {.unit = "samples",
+  return {.settle = settle_temperature(temperature, "itgis"),
+          .unit = "samples",
           .work = [config](const ModelConfig&, const Distribution&) { return config.samples; },
           .run =
               [config, temperature](const MethodInput& in, const Target& target, std::uint64_t seed,
@@ -165,36 +127,54 @@ Method make_itgis(SettingReader& s) {
               }};
 }
 
+// The published burn-in belongs to the published number of samples, twice as many. For a smaller budget it is
+// in proportion, and so are the plain inputs: what is done stays near what was asked for.
+MhisConfig within_budget(MhisConfig config, bool burn_in_set) {
+  const std::uint64_t samples = config.samples;
+  if (!burn_in_set)
+    config.burn_in = std::min(config.burn_in, samples / std::max<std::size_t>(2, 2 * config.chains));
+  config.bound_inputs = std::min<std::uint64_t>(config.bound_inputs, samples);
+  config.bridge_inputs =
+      std::min<std::uint64_t>(config.bridge_inputs, std::max<std::uint64_t>(samples, 2 * config.chains));
+  return config;
+}
+
 Method make_mhis(SettingReader& s) {
   MhisConfig config;
   double temperature = 0.0;
   s.count("budget", config.samples);
   s.positive("temperature", temperature);
   s.count("chains", config.chains);
-  if (const Setting* burn_in = s.find("burn_in"))
+  const Setting* burn_in = s.find("burn_in");
+  if (burn_in != nullptr)
     config.burn_in = burn_in->value == "0" ? 0 : parse_count(burn_in->value, burn_in->where);
+  const std::uint64_t usual = config.burn_in;
+  config = within_budget(config, burn_in != nullptr);
+  s.note("burn_in", config.burn_in);
   if (const Setting* normaliser = s.find("normaliser"))
     config.normaliser = parse_normaliser(normaliser->value);
+  s.note("normaliser", std::string(name_of(config.normaliser)));
   config.validate();
-  return {.unit = "samples",
+  const bool short_burn_in = config.burn_in < usual;
+  return {.settle = settle_temperature(temperature, "mhis"),
+          .unit = "samples",
           .work = [config](const ModelConfig&,
                            const Distribution&) { return config.samples + config.chains * config.burn_in; },
           .run =
-              [config, temperature](const MethodInput& in, const Target& target, std::uint64_t seed,
-                                    ThreadPool& pool, const MethodHooks& hooks) {
+              [config, temperature, short_burn_in](const MethodInput& in, const Target& target,
+                                                   std::uint64_t seed, ThreadPool& pool,
+                                                   const MethodHooks& hooks) {
                 MhisConfig c = config;
                 c.seed = seed;
                 c.temperature = temperature_of(temperature, "mhis", in);
                 Estimate estimate = mhis(*in.model, *in.dist, target, c, pool, hooks.keep_going);
                 tell_temperature(estimate, c.temperature);
+                if (short_burn_in)
+                  estimate.warnings.push_back(fmt::format(
+                      "the budget is small: chains burn in for {} steps only and may remember their start",
+                      c.burn_in));
                 return estimate;
               }};
-}
-
-std::optional<GaStart> ga_start_of(std::string_view name) {
-  if (name == "calibration") return GaStart::kCalibration;
-  if (name == "prior") return GaStart::kPrior;
-  return std::nullopt;
 }
 
 Method make_ga_amls(SettingReader& s) {
@@ -290,6 +270,7 @@ Method make_method(const std::string& name, const std::vector<Setting>& settings
     method.name = name;
     method.given = settings;
     method.settings = reader.finish(name);
+    method.values = reader.used();
     return method;
   }
   throw InputError("method {}: expected one of {}{}", printable(name), fmt::join(method_names(), ", "),
@@ -302,12 +283,29 @@ Cost capture_cost(const ModelConfig& config, const Distribution& dist, std::uint
           .seconds = seconds};
 }
 
+namespace {
+
+// What every estimate tells, whatever the method.
+void finish(Estimate& estimate, const Method& method, const MethodInput& input) {
+  estimate.provenance = input.provenance;
+  estimate.provenance.device = name_of(method.device);
+  estimate.settings = method.values;
+  if (method.settle) method.settle(input, estimate.settings);
+  if (method.calibration > 0)
+    settle(estimate.settings, "calibration", static_cast<std::uint64_t>(input.activations->n));
+  if (!std::isinf(estimate.log_p) && estimate.log_p < std::log(kSmallestChecked))
+    estimate.warnings.push_back(fmt::format(
+        "p is below {:.0e}: nothing so small has been checked here against a count or a closed form",
+        kSmallestChecked));
+}
+
+}  // namespace
+
 Estimate run_method(const Method& method, const MethodInput& input, const Target& target, std::uint64_t seed,
                     ThreadPool& pool, const MethodHooks& hooks) {
   Estimate estimate = method.calibration == 0 ? method.run(input, target, seed, pool, hooks)
                                               : run_on_activations(method, input, target, seed, pool, hooks);
-  estimate.provenance = input.provenance;
-  estimate.provenance.device = name_of(method.device);
+  finish(estimate, method, input);
   if (method.calibration == 0) return estimate;
   const Cost& capture = input.capture_cost;
   estimate.cost.forward += capture.forward;
@@ -323,8 +321,7 @@ void run_method_many(const Method& method, const MethodInput& input, std::span<c
                      const ManyHooks& hooks) {
   ManyHooks told = hooks;
   told.on_estimate = [&](std::size_t task, Estimate estimate) {
-    estimate.provenance = input.provenance;
-    estimate.provenance.device = name_of(method.device);
+    finish(estimate, method, input);
     hooks.on_estimate(task, std::move(estimate));
   };
   method.run_many(input, tasks, told);

@@ -41,10 +41,4 @@ std::vector<std::uint32_t> resample(std::span<const std::uint32_t> survivors, st
   return parents;
 }
 
-double log_upper_after_none(std::size_t n) {
-  return n == 0 ? 0.0 : std::log(-std::expm1(std::log(0.05) / static_cast<double>(n)));
-}
-
-double log_margin_for(double relative_variance) { return 1.645 * std::sqrt(std::log1p(relative_variance)); }
-
 }  // namespace deeptail

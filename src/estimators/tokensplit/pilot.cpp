@@ -102,17 +102,6 @@ struct PilotParticles : TokenParticles {
 
 }  // namespace
 
-FirstDraw::FirstDraw(std::span<const double> scores)
-    : n(scores.size()),
-      hits(static_cast<std::size_t>(
-          std::count_if(scores.begin(), scores.end(), [](double score) { return score >= 0.0; }))) {}
-
-FirstDraw& FirstDraw::operator+=(const FirstDraw& other) {
-  n += other.n;
-  hits += other.hits;
-  return *this;
-}
-
 double parent_correlation(std::span<const TokenId> begin, std::span<const TokenId> now, std::size_t length,
                           std::span<const std::size_t> free) {
   const std::size_t n = begin.size() / length;
@@ -141,18 +130,13 @@ double parent_correlation(std::span<const TokenId> begin, std::span<const TokenI
 PilotResult run_pilot(const TokenProblem& problem, const PilotConfig& config, std::uint64_t seed,
                       ThreadPool& pool, const std::function<bool(const TokenWork&)>& keep_going) {
   PilotParticles particles(problem, config, pool, keep_going);
-  FirstDraw first;
-  const auto observe = [&](const Level&, const PilotParticles& p, std::span<const double> scores) {
-    if (first.n == 0) first = FirstDraw(scores);
-    return !p.cut;
-  };
+  const auto observe = [](const Level&, const PilotParticles& p, std::span<const double>) { return !p.cut; };
   PilotResult result;
   result.run = run_splitting(particles,
                              {.n_particles = config.n_particles,
                               .initial_particles = config.initial_particles,
                               .survive_fraction = config.survive_fraction},
                              seed, observe);
-  result.first = first;
   result.plan = std::move(particles.plan);
   if (result.run.end != SplittingEnd::kStopped) {
     // The event. A pilot that did not get there leaves the levels that it found, and the replicas a last

@@ -22,16 +22,7 @@ struct Plan {
   std::vector<std::string> warnings = {};
 };
 
-// Independent draws, and how many of them had the event.
-struct FirstDraw {
-  FirstDraw() = default;
-  explicit FirstDraw(std::span<const double> scores);
-  FirstDraw& operator+=(const FirstDraw& other);
-  std::size_t n = 0, hits = 0;
-};
-
 struct PilotResult {
-  FirstDraw first = {};
   SplittingRun run = {};
   Plan plan = {};
   TokenWork work = {};

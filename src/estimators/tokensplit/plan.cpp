@@ -10,6 +10,7 @@ namespace {
 constexpr double kPilotShare = 0.2, kFirstDrawShare = 0.15;  // of the budget, at most
 // Of any level, for memory's sake, unless the user asks for more.
 constexpr std::size_t kFewestParticles = 32, kUsualMostParticles = 16384;
+constexpr std::size_t kLeastParticles = 16;  // where the budget is too small even for those
 constexpr std::size_t kFewestFirstDraw = 256, kUsualMostFirstDraw = 16384;
 constexpr double kMostPlainDraw = 1 << 20;
 constexpr std::size_t kFewestCutMoves = 4, kUsualMostMoves = 1024;
@@ -32,13 +33,43 @@ std::vector<double> shape_of(std::size_t n_levels, double taper) {
   return shape;
 }
 
-void cut_moves(Plan& plan, double share) {
-  for (MoveSettings& settings : plan.settings) {
-    const auto cut = static_cast<std::size_t>(share * static_cast<double>(settings.n_moves));
-    settings.n_moves = std::min(settings.n_moves, std::max(kFewestCutMoves, cut));
+// Forward-pass equivalents of one replica's levels, per particle of the last level with those that it stands
+// for.
+struct ParticleCost {
+  double all = 0.0;
+  double passes = 0.0;  // of these: one before the moves of a level, one for the exact scores after them
+};
+
+ParticleCost cost_of(const Plan& plan, const std::vector<double>& shape, double unit) {
+  ParticleCost cost;
+  for (std::size_t k = 0; k + 1 < shape.size(); ++k) {
+    cost.all += shape[k] * (plan.flops_per_particle[k] / unit + 1.0);
+    cost.passes += 2.0 * shape[k];
+  }
+  return cost;
+}
+
+void cut_moves(Plan& plan, double share, double unit) {
+  for (std::size_t k = 0; k + 1 < plan.settings.size(); ++k) {
+    std::size_t& n_moves = plan.settings[k].n_moves;
+    const auto before = static_cast<double>(n_moves);
+    n_moves = std::min(n_moves, std::max(kFewestCutMoves, static_cast<std::size_t>(share * before)));
+    double& flops = plan.flops_per_particle[k];
+    flops = unit + (flops - unit) * static_cast<double>(n_moves) / before;
   }
   plan.warnings.emplace_back(
-      "the budget is small: fewer moves than the pilot asked for, so the replicas will spread");
+      "the budget is small: fewer particles and moves than the pilot asked for, so the replicas will spread");
+}
+
+// For a budget that leaves one replica less than small populations with all their moves cost: both shrink,
+// particles no further than to kLeastParticles. Returns particles at the last level.
+double starve(Plan& plan, const std::vector<double>& shape, double left, double unit) {
+  const auto least = static_cast<double>(kLeastParticles), small = static_cast<double>(kFewestParticles);
+  const ParticleCost cost = cost_of(plan, shape, unit);
+  const double n = std::max(least, small * std::sqrt(std::max(0.0, left) / (small * cost.all)));
+  const double moves = cost.all - cost.passes;
+  cut_moves(plan, moves > 0.0 ? std::clamp((left / n - cost.passes) / moves, 0.0, 1.0) : 1.0, unit);
+  return std::clamp(left / cost_of(plan, shape, unit).all, least, n);
 }
 
 // Particles at the last level for the wanted relative error. The pilot's relative variance times its
@@ -135,16 +166,14 @@ Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
   const std::size_t n_levels = pilot.plan.levels.size();
   const std::size_t first_draw = n_levels == 1 ? plain_draw_of(c, pilot, unit) : first_draw_of(c);
   const std::vector<double> shape = shape_of(n_levels, c.taper);
-  double per_particle = 0.0;  // of the last level, with those that it stands for; exact scores end each level
-  for (std::size_t k = 0; k + 1 < n_levels; ++k)
-    per_particle += shape[k] * (pilot.plan.flops_per_particle[k] / unit + 1.0);
+  const double per_particle = cost_of(pilot.plan, shape, unit).all;
   const double left = (c.budget - pilot.work.flops / unit) / static_cast<double>(c.replicas) -
                       static_cast<double>(first_draw);
+  const auto fewest = static_cast<double>(kFewestParticles);
   double n = static_cast<double>(c.particles);
-  if (c.particles == 0) {
-    const double fewest = static_cast<double>(kFewestParticles);
-    if (per_particle > 0.0 && left < fewest * per_particle)
-      cut_moves(pilot.plan, std::max(0.0, left / (fewest * per_particle)));
+  if (c.particles == 0 && left < fewest * per_particle) {
+    n = starve(pilot.plan, shape, left, unit);
+  } else if (c.particles == 0) {
     n = per_particle > 0.0 ? left / per_particle : fewest;
     if (c.rel_error > 0.0) n = std::min(n, particles_for(c.rel_error, c, pilot, unit));
     n = std::clamp(n, fewest, static_cast<double>(kUsualMostParticles));
@@ -153,7 +182,7 @@ Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
   for (const double s : shape)
     sizes.at_level.push_back(std::min(most_particles(c), static_cast<std::size_t>(std::lround(s * n))));
   sizes.first_draw = std::max(first_draw, sizes.at_level.front());
-  sizes.flops = unit * (static_cast<double>(sizes.first_draw) + n * per_particle);
+  sizes.flops = unit * (static_cast<double>(sizes.first_draw) + n * cost_of(pilot.plan, shape, unit).all);
   return sizes;
 }
 

@@ -19,8 +19,8 @@ struct Sizes {
   double token_bytes(const Distribution& dist) const;  // of one whose sequences are scored elsewhere
 };
 
-// Sizes that what the pilot left of the budget pays for. When it does not even pay for small populations, the
-// plan's moves are cut, with a warning.
+// Sizes that what the pilot left of the budget pays for. When it does not even pay for small populations,
+// they shrink and the plan's moves are cut, with a warning.
 Sizes sizes_of(const TokensplitConfig& config, PilotResult& pilot, double flops_per_forward);
 
 // At least the populations that the user asks for, before a pilot has run.

@@ -9,11 +9,10 @@
 #include <utility>
 
 #include "core/memory.h"
-#include "core/statistics.h"
 #include "deeptail/activations.h"
 #include "estimators/input_screen.h"
 #include "estimators/tokensplit/plan.h"
-#include "estimators/tokensplit/triggers.h"
+#include "estimators/tokensplit/summary.h"
 
 namespace deeptail {
 
@@ -86,13 +85,6 @@ class ReplicaParticles : public TokenParticles {
   bool stopped_ = false;
 };
 
-struct Replicas {
-  std::vector<SplittingRun> runs;
-  TokenWork work = {};
-  TriggerPool triggers = {};
-  FirstDraw first = {};  // of all
-};
-
 // Replicas run side by side, each on its share of the threads: nothing waits between moves. On a service
 // every replica has a thread that mostly waits.
 std::size_t replicas_at_once(const TokenProblem& problem, const TokensplitConfig& config,
@@ -105,7 +97,6 @@ Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& confi
   Replicas all{.runs = std::vector<SplittingRun>(config.replicas)};
   std::vector<TokenWork> work(config.replicas);
   std::vector<TriggerPool> triggers(config.replicas);
-  std::vector<FirstDraw> first(config.replicas);
   ThreadPool outer(replicas_at_once(problem, config, pool));
   const std::size_t most = sizes.most();
   const std::size_t inner_threads = std::max<std::size_t>(1, pool.size() / outer.size());
@@ -117,7 +108,6 @@ Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& confi
     double told = 0.0;
     const auto observe = [&](const Level& level, const ReplicaParticles& p, std::span<const double> scores) {
       if (level.level >= 0.0) triggers[r].add(p, scores);
-      if (told == 0.0) first[r] = FirstDraw(scores);
       const double now = p.work().flops;
       return meter.add(now - std::exchange(told, now));
     };
@@ -131,103 +121,9 @@ Replicas run_replicas(const TokenProblem& problem, const TokensplitConfig& confi
   for (std::size_t r = 0; r < config.replicas; ++r) {
     all.work += work[r];
     all.triggers.append(triggers[r]);
-    all.first += first[r];
+    all.first += all.runs[r].first;
   }
   return all;
-}
-
-// Levels of all replicas as one history: fractions averaged in the way of the pilot's, counts summed.
-std::vector<Level> history(const std::vector<SplittingRun>& runs) {
-  std::vector<Level> levels;
-  for (const SplittingRun& run : runs)
-    for (std::size_t k = 0; k < run.levels.size(); ++k) {
-      if (k == levels.size()) levels.push_back({.level = run.levels[k].level});
-      const Level& from = run.levels[k];
-      Level& to = levels[k];
-      to.particles += from.particles;
-      to.survivors += from.survivors;
-      to.ancestors += from.ancestors;
-      to.sibling_correlation += from.sibling_correlation / static_cast<double>(runs.size());
-      to.moves.proposed += from.moves.proposed;
-      to.moves.accepted += from.moves.accepted;
-      to.moves.moves = std::max(to.moves.moves, from.moves.moves);
-    }
-  for (Level& level : levels)
-    level.survive_fraction = static_cast<double>(level.survivors) / static_cast<double>(level.particles);
-  return levels;
-}
-
-void fill_cost(Estimate& e, const TokenWork& work, double unit) {
-  e.cost.forward = work.forwards;
-  e.cost.score_evals = work.rescored;
-  e.cost.logits = work.logits;
-  e.cost.flops = work.flops;
-  e.cost.forward_equivalents = work.flops / unit;
-}
-
-// All that independent draws say of the event, one-sided (Clopper and Pearson). What comes after them may
-// have lost the way to it without a trace.
-double log_bound_of(const FirstDraw& draw, double confidence) {
-  const auto hits = static_cast<double>(draw.hits), n = static_cast<double>(draw.n);
-  return hits < n ? std::log(beta_upper_quantile(hits + 1.0, n - hits, 1.0 - confidence)) : 0.0;
-}
-
-// The pilot was stopped before it reached the event.
-void fill_stopped(Estimate& e, const PilotResult& pilot) {
-  e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
-  e.log_high = log_bound_of(pilot.first, e.confidence);
-  e.status = Status::kBudgetSpent;
-  e.guarantee = Guarantee::kConsistent;
-  e.levels = pilot.run.levels;
-  e.warnings.push_back(pilot.run.levels.empty()
-                           ? "the pilot was stopped at its first draw: nothing is known"
-                           : fmt::format("the pilot was stopped at margin {:.3g}, below 0: all that is known "
-                                         "is the bound by its first draw",
-                                         pilot.run.levels.back().level));
-}
-
-bool was_stopped(const SplittingRun& run) { return run.end == SplittingEnd::kStopped; }
-
-// waves: how often replicas ran; either might have become the answer. starved: they moved less than the pilot
-// asked for.
-void fill_from_replicas(Estimate& e, Replicas& all, int waves, bool starved) {
-  const std::size_t asked = all.runs.size();
-  std::erase_if(all.runs, was_stopped);
-  if (all.runs.size() < asked) {
-    // Those that were fast are not a fair sample of all.
-    e.guarantee = Guarantee::kConsistent;
-    e.warnings.push_back(fmt::format("stopped: {} of {} replicas were finished", all.runs.size(), asked));
-  }
-  if (all.runs.empty()) {
-    e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
-    e.status = Status::kBudgetSpent;
-    return;
-  }
-  const double share = static_cast<double>(all.runs.size()) / static_cast<double>(asked) / waves;
-  const ReplicaSummary s = combine_replicas(all.runs, e.confidence, share);
-  e.log_p = s.log_p;
-  e.log_low = s.log_low;
-  e.log_high = s.log_high;
-  e.log_certain_low = s.log_certain_low;
-  e.diagnostics = {{"relative_sd", s.relative_sd},
-                   {"genealogy_relative_sd", s.genealogy_relative_sd},
-                   {"extinct_replicas", static_cast<double>(s.extinct)}};
-  for (const SplittingRun& run : all.runs) e.replica_log_p.push_back(run.log_p);
-  e.levels = history(all.runs);
-  if (s.extinct == all.runs.size()) e.status = Status::kExtinct;
-  if (s.extinct > 0)
-    e.warnings.push_back(
-        fmt::format("{} of {} replicas died out and count as 0", s.extinct, all.runs.size()));
-  const bool badly = 2 * s.extinct > all.runs.size() || (starved && s.extinct > 0);
-  if (badly && s.extinct < all.runs.size()) {
-    e.log_high = std::max(e.log_high, log_bound_of(all.first, e.confidence));
-    e.warnings.emplace_back(
-        "with so many lost, their spread does not tell the upper end: it is what their first draws allow");
-  }
-  if (s.disagree)
-    e.warnings.emplace_back(
-        "the replicas disagree more than their own genealogies explain: a mode may be missing; more "
-        "particles (--budget) would help");
 }
 
 std::string default_or(std::size_t n) { return n == 0 ? "default" : fmt::format("{}", n); }
@@ -261,6 +157,34 @@ struct Room {
   double side_by_side;
 };
 
+// Is there room for a second run with twice the particles, should the replicas disagree? Decided before the
+// first one: only then do the lower bounds know of it (share_of_waves).
+bool may_repeat(const TokensplitConfig& config, const PilotResult& pilot, const Sizes& sizes,
+                const Room& room, double unit) {
+  const Sizes doubled = sizes.doubled();
+  const double planned = (sizes.flops + doubled.flops) * static_cast<double>(config.replicas);
+  // Plain sampling has no modes to lose.
+  return pilot.plan.levels.size() > 1 && pilot.work.flops + planned <= config.budget * unit &&
+         doubled.valid() && room.bytes(doubled) <= memory_limit();
+}
+
+void repeat_if_they_disagree(const TokenProblem& problem, const TokensplitConfig& config, const Plan& plan,
+                             const Sizes& sizes, ThreadPool& pool, Meter& meter, TokenWork& work,
+                             Replicas& all, Estimate& e) {
+  if (std::any_of(all.runs.begin(), all.runs.end(), was_stopped) || !combine_replicas(all.runs).disagree)
+    return;
+  // Looking at the first replicas before drawing more costs the strict guarantee.
+  e.guarantee = Guarantee::kConsistent;
+  e.warnings.emplace_back(
+      "the replicas disagreed: a mode may be missing, so they were run again with twice the particles");
+  Replicas again = run_replicas(problem, config, plan, sizes.doubled(), kSecondWaveParts, pool, meter);
+  work += again.work;
+  if (std::none_of(again.runs.begin(), again.runs.end(), was_stopped))
+    all = std::move(again);
+  else
+    e.warnings.emplace_back("stopped during the second run: the estimate is the first one's");
+}
+
 // Everything after a pilot that was not stopped.
 void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& config, PilotResult& pilot,
                           const Room& room, ThreadPool& pool, Meter& meter, TokenWork& work, Estimate& e) {
@@ -276,25 +200,11 @@ void estimate_by_replicas(const TokenProblem& problem, const TokensplitConfig& c
         fmt::format("the pilot ended ({}) below the event: from there on the replicas found it, or not, by "
                     "sampling alone",
                     name_of(pilot.run.end)));
-  const double doubled = sizes.doubled().flops * static_cast<double>(config.replicas);
-  int waves = 1;
-  if (std::none_of(all.runs.begin(), all.runs.end(), was_stopped) && combine_replicas(all.runs).disagree &&
-      work.flops + doubled <= config.budget * unit && sizes.doubled().valid() &&
-      room.bytes(sizes.doubled()) <= memory_limit()) {
-    // Looking at the first replicas before drawing more costs the strict guarantee.
-    waves = 2;
-    e.guarantee = Guarantee::kConsistent;
-    e.warnings.emplace_back(
-        "the replicas disagreed: a mode may be missing, so they were run again with twice the particles");
-    Replicas again =
-        run_replicas(problem, config, pilot.plan, sizes.doubled(), kSecondWaveParts, pool, meter);
-    work += again.work;
-    if (std::none_of(again.runs.begin(), again.runs.end(), was_stopped))
-      all = std::move(again);
-    else
-      e.warnings.emplace_back("stopped during the second run: the estimate is the first one's");
-  }
-  fill_from_replicas(e, all, waves, !pilot.plan.warnings.empty());
+  const bool two_waves = may_repeat(config, pilot, sizes, room, unit);
+  if (two_waves) repeat_if_they_disagree(problem, config, pilot.plan, sizes, pool, meter, work, all, e);
+  FirstDraw first = pilot.run.first;
+  first += all.first;
+  fill_from_replicas(e, all, share_of_waves(two_waves), first, !pilot.plan.warnings.empty());
   if (all.runs.empty() && reached)
     e.warnings.push_back(
         fmt::format("the pilot reached the event, with p about {:.2g}; nothing is known of "
@@ -334,7 +244,7 @@ Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& wa
   else
     fill_stopped(e, pilot);
   fill_cost(e, work, unit);
-  if (constexpr double kMuch = 1.5;
+  if (constexpr double kMuch = 1.1;
       config.particles == 0 && config.first_draw == 0 && e.cost.forward_equivalents > kMuch * config.budget)
     e.warnings.push_back(
         fmt::format("it took {:.2g} passes' work, more than the budget of {:.2g}: with less "

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "core/sha256.h"
 #include "sizes.h"
@@ -8,6 +9,9 @@
 
 namespace deeptail {
 namespace {
+
+// Its inputs are numbered from here, far from those that are counted or captured.
+constexpr std::uint64_t kFirst = std::uint64_t{1} << 63;
 
 TEST(Mc, CountsHitsAndKeepsTriggers) {
   const Distribution dist = shipped("hex");
@@ -17,7 +21,7 @@ TEST(Mc, CountsHitsAndKeepsTriggers) {
   const Estimate e = mc(dt_1l(), dist, target, {.budget = n, .seed = 3}, pool);
 
   InputRunner runner(dt_1l(), dist, 3, pool);
-  const auto said = runner.run(0, n);
+  const auto said = runner.run(kFirst, n);
   const auto hits = std::count_if(said.begin(), said.end(), [](TokenId t) { return t == 69 || t == 67; });
   const Interval interval = clopper_pearson(static_cast<std::uint64_t>(hits), n);
   EXPECT_NEAR(std::exp(e.log_p), static_cast<double>(hits) / static_cast<double>(n), 1e-15);
@@ -29,10 +33,29 @@ TEST(Mc, CountsHitsAndKeepsTriggers) {
   EXPECT_EQ(e.cost.flops, static_cast<double>(n) * forward_flops(dt_1l().config(), dist.length()));
   ASSERT_EQ(e.triggers.size(), 3u);
   for (const Trigger& t : e.triggers) {
-    EXPECT_TRUE(said[t.sample] == 69 || said[t.sample] == 67);
-    const auto input = runner.input(t.sample);
+    const auto at = static_cast<std::size_t>(t.sample - kFirst);
+    EXPECT_TRUE(said[at] == 69 || said[at] == 67);
+    const auto input = runner.input(at);
     EXPECT_EQ(t.tokens, std::vector<TokenId>(input.begin(), input.end()));
   }
+}
+
+// Counts take inputs [0, n) of a seed. With the same seed, mc sees others: none of its first 200 is among
+// 4000 of them, although all have tokens in common.
+TEST(Mc, SharesNoInputWithCounts) {
+  const Distribution dist = shipped("hex");
+  ThreadPool pool(2);
+  const Estimate e = mc(dt_1l(), dist, Target({69, 67}, dt_1l().head()),
+                        {.budget = 4000, .seed = 1, .max_triggers = 200}, pool);
+  const std::size_t length = dist.length();
+  std::vector<TokenId> counted(4000 * length);
+  sample_range(dist, 1, 0, pool, counted);
+  std::set<std::vector<TokenId>> seen;
+  for (std::size_t i = 0; i < 4000; ++i)
+    seen.emplace(counted.begin() + static_cast<std::ptrdiff_t>(i * length),
+                 counted.begin() + static_cast<std::ptrdiff_t>((i + 1) * length));
+  EXPECT_GT(e.triggers.size(), 100u);
+  for (const Trigger& t : e.triggers) EXPECT_FALSE(seen.contains(t.tokens)) << t.sample;
 }
 
 TEST(Mc, NeverSeenHasAnUpperBound) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "estimators/ties.h"
 #include "subject.h"
 
@@ -61,6 +63,63 @@ TEST(Methods, SameAsTheFunctions) {
   EXPECT_EQ(by_name.log_p, ga.log_p);
   EXPECT_EQ(by_name.cost.forward, ga.cost.forward + 500);
   EXPECT_NEAR(by_name.cost.forward_equivalents, 500.0 * by_name.cost.flops / cost.flops, 1e-6);
+}
+
+// Every key that a method knows has a value, those that depend on the input included.
+TEST(Methods, AnEstimateTellsAllSettings) {
+  ThreadPool pool(2);
+  const Distribution dist = shipped("hex");
+  const Transformer& model = dt_1l();
+  const Target target({69}, model.head());
+  for (const std::string& name : method_names()) {
+    const Method method = make_method(name, {});
+    ASSERT_EQ(method.values.size(), method.settings.size()) << name;
+    for (std::size_t i = 0; i < method.values.size(); ++i)
+      EXPECT_EQ(method.values[i].first, method.settings[i]) << name;
+  }
+  const Method mc = make_method("mc", {{"budget", "2^9", ""}});
+  EXPECT_EQ(run_method(mc, {.model = &model, .dist = &dist}, target, 1, pool).settings,
+            (SettingValues{{"budget", std::uint64_t{512}}}));
+  const Method itgis = make_method("itgis", {{"budget", "512", ""}});
+  EXPECT_EQ(run_method(itgis, {.model = &model, .dist = &dist}, target, 1, pool).settings,
+            (SettingValues{{"budget", std::uint64_t{512}}, {"temperature", 1.0}}));
+  SettingValues of_tokensplit = make_method("tokensplit", {{"taper", "4", ""}}).values;
+  make_method("tokensplit", {}).settle({.model = &model, .dist = &dist}, of_tokensplit);
+  EXPECT_EQ(of_tokensplit[0].second,
+            SettingValue(static_cast<std::uint64_t>(tokensplit_budget(model.config(), dist))));
+  EXPECT_EQ(of_tokensplit[3], (std::pair<std::string, SettingValue>("particles", {})));
+  const Activations cloud = capture(model, dist, {.count = 600, .seed = 3}, pool);
+  EXPECT_EQ(
+      run_method(make_method("gld", {}), {.head = &model.head(), .activations = &cloud}, target, 1, pool)
+          .settings,
+      (SettingValues{{"calibration", std::uint64_t{600}}}));
+}
+
+TEST(Methods, WhatIsTooSmallToHaveBeenCheckedSaysSo) {
+  ThreadPool pool(1);
+  const Target target({69}, dt_1l().head());
+  const auto warnings_at = [&](double p) {
+    const Method method{.run = [&](const MethodInput&, const Target&, std::uint64_t, ThreadPool&,
+                                   const MethodHooks&) { return Estimate{.log_p = std::log(p)}; }};
+    return run_method(method, {}, target, 1, pool).warnings;
+  };
+  EXPECT_TRUE(warnings_at(1.01e-12).empty());
+  EXPECT_TRUE(warnings_at(0.0).empty());
+  ASSERT_EQ(warnings_at(0.99e-12).size(), 1u);
+  EXPECT_EQ(warnings_at(0.99e-12)[0],
+            "p is below 1e-12: nothing so small has been checked here against a count or a closed form");
+}
+
+// The published burn-in at the published budget; in proportion below it; as given where it is given.
+TEST(Methods, MhisBurnsInWithinItsBudget) {
+  const Distribution dist = shipped("hex");
+  const auto work = [&](const std::vector<Setting>& settings) {
+    return make_method("mhis", settings).work(dt_1l().config(), dist);
+  };
+  EXPECT_EQ(work({}), (1u << 16) + 32u * 1024u);
+  EXPECT_EQ(work({{"budget", "2^18", ""}}), (1u << 18) + 32u * 1024u);
+  EXPECT_EQ(work({{"budget", "1024", ""}}), 1024u + 32u * 16u);
+  EXPECT_EQ(work({{"budget", "1024", ""}, {"burn_in", "64", ""}}), 1024u + 32u * 64u);
 }
 
 // dt-1l's head with the column of token 16 in the places of 10 and 300, too.

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "deeptail/estimators.h"
+#include "estimators/tokensplit/summary.h"
 #include "sizes.h"
+#include "subject.h"
 #include "unit/estimators/counting_model.h"
 
 namespace deeptail {
@@ -234,6 +236,64 @@ TEST(Tokensplit, ABoundByAStoppedPilotHolds) {
     EXPECT_GE(e.log_high, std::log(toy.truth())) << seed;
   }
   EXPECT_GT(stopped, 0);
+}
+
+// Populations that are too small for the event: whoever dies out says no more than its first draws do.
+TEST(Tokensplit, WhenAllDieOutTheUpperEndIsThatOfFirstDraws) {
+  const CountingModel toy(24, kRareValues, 38);  // 4e-10: no first draw has it
+  ThreadPool pool(2);
+  int extinct = 0;
+  for (std::uint64_t seed = 0; seed < sized(4, 1); ++seed) {
+    const Estimate e =
+        tokensplit(toy.model(), toy.dist(), toy.target(),
+                   {.budget = 5e4, .replicas = 2, .seed = seed, .particles = 2, .first_draw = 256}, pool);
+    EXPECT_GE(e.log_high, e.log_p);
+    if (e.status != Status::kExtinct || e.guarantee != Guarantee::kUnbiased) continue;  // or run again
+    ++extinct;
+    EXPECT_NEAR(e.log_high, FirstDraw{.n = 3 * 256}.log_upper(), 1e-12) << seed;
+    EXPECT_NE(e.warnings.back().find("what the 768 independent first draws allow"), std::string::npos);
+  }
+  if (sized(1, 0)) EXPECT_GT(extinct, 0);
+}
+
+// The worst that unbiased answers can do to Markov's bound: each run is c times the truth with chance 1 / c,
+// else 0, and zeros are run again. The bound fails when it is above the truth.
+TEST(Tokensplit, CertainLowFailsRarelyAlsoWhenASecondRunIsPossible) {
+  for (const bool second : {false, true})
+    for (const double c : {15.0, 20.01, 30.0, 40.01, 60.0}) {
+      const bool above = 0.05 * share_of_waves(second) * c > 1.0;
+      const double once = above ? 1.0 / c : 0.0;
+      EXPECT_LE(once + (second ? (1.0 - 1.0 / c) * once : 0.0), 0.05) << c;
+    }
+}
+
+// Whether there is room for a second run is known before the first, and the bound counts it, run or not.
+TEST(Tokensplit, CertainLowKnowsOfASecondRunThatWasNotNeeded) {
+  const CountingModel toy(12, kRareValues, 20);
+  ThreadPool pool(2);
+  int agreed = 0;
+  for (std::uint64_t seed = 1; seed <= sized(3, 1); ++seed) {
+    const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(),
+                                  {.budget = 1e5, .seed = seed, .particles = 4}, pool);
+    agreed += e.guarantee == Guarantee::kUnbiased;
+    EXPECT_NEAR(e.log_certain_low - e.log_p, std::log(0.025), 1e-12) << seed;
+  }
+  if (sized(1, 0)) EXPECT_GT(agreed, 0);
+  const Estimate full = tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 3e4}, pool);
+  EXPECT_NEAR(full.log_certain_low - full.log_p, std::log(0.05), 1e-12);
+}
+
+// The zoo's hard end: many levels, on which small populations with all their moves would cost twice as much.
+TEST(Tokensplit, KeepsToSmallBudgets) {
+  ThreadPool pool(2);
+  const Distribution hex = shipped("hex");
+  const Target target({1013}, dt_1l().head());
+  constexpr double kBudget = sized(2e4, 5e3);
+  const Estimate e = tokensplit(dt_1l(), hex, target, {.budget = kBudget, .seed = 3}, pool);
+  if (kBudget == 2e4) EXPECT_LT(e.cost.forward_equivalents, 1.1 * kBudget);
+  const CountingModel toy(24, kRareValues, 33);
+  const Estimate counted = tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 2e4}, pool);
+  EXPECT_LT(counted.cost.forward_equivalents, 1.1 * 2e4);
 }
 
 TEST(Tokensplit, RefusesSettingsThatMakeNoSense) {

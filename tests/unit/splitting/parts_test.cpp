@@ -72,9 +72,18 @@ TEST(Genealogy, SiblingsThatLiveAndDieTogetherRaiseTheVariance) {
   EXPECT_NEAR(genealogy.variance(), 1.0, 1e-12);
 }
 
-TEST(UpperBound, AfterNoneIsTheExactBinomialBound) {
-  EXPECT_NEAR(std::exp(log_upper_after_none(100)), 1 - std::pow(0.05, 0.01), 1e-14);
-  EXPECT_EQ(log_upper_after_none(0), 0.0);
+TEST(FirstDraw, ItsBoundIsTheExactBinomialOne) {
+  EXPECT_NEAR(std::exp(FirstDraw{.n = 100}.log_upper()), 1 - std::pow(0.05, 0.01), 1e-14);
+  // The p with Pr[at most 3 of 50] = 0.05.
+  const double p = std::exp(FirstDraw{.n = 50, .hits = 3}.log_upper());
+  double at_most = 0.0, ways = 1.0;
+  for (int k = 0; k <= 3; ++k) {
+    at_most += ways * std::pow(p, k) * std::pow(1 - p, 50 - k);
+    ways *= (50.0 - k) / (k + 1.0);
+  }
+  EXPECT_NEAR(at_most, 0.05, 1e-10);
+  EXPECT_EQ(FirstDraw{}.log_upper(), 0.0);
+  EXPECT_EQ((FirstDraw{.n = 5, .hits = 5}.log_upper()), 0.0);
 }
 
 }  // namespace
