@@ -123,7 +123,7 @@ std::string completion_script(const CommandNode& root, const std::string& shell)
 }
 
 void add_completion(CLI::App& app) {
-  auto* command = app.add_subcommand("completion", "print a script that completes commands and flags in a shell");
+  auto* command = app.add_subcommand("completion", "Print a script that completes commands and flags in a shell");
   auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "bash, zsh or fish")->required();
   command->callback([&app, shell] { fmt::print("{}", completion_script(command_tree(app), *shell)); });

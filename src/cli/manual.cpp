@@ -59,7 +59,7 @@ std::string manual_page(const CommandNode& command, std::string_view version) {
 }
 
 void add_manual(CLI::App& app) {
-  auto* command = app.add_subcommand("manual", "print a manual page: deeptail manual estimate | man -l -");
+  auto* command = app.add_subcommand("manual", "Print a manual page: deeptail manual estimate | man -l -");
   auto path = std::make_shared<std::vector<std::string>>();
   command->add_option("command", *path, "of which command; none: of deeptail itself");
   command->callback([&app, path] {

@@ -10,7 +10,9 @@
 #include "cli/parse.h"
 #include "cli/read_files.h"
 #include "cli/truth_report.h"
+#include "core/data_places.h"
 #include "core/json.h"
+#include "core/nearest.h"
 #include "core/progress.h"
 #include "core/screen_text.h"
 #include "core/tell.h"
@@ -114,10 +116,15 @@ Truth truth_called(const std::string& name) {
   if (std::filesystem::exists(name)) return read_truth(name);
   for (const std::string& file_name : {name, name + ".json"})
     if (const auto path = find_truth(file_name)) return read_truth(*path);
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& place : data_places("truth"))
+    for (const auto& entry : std::filesystem::directory_iterator(place, error))
+      names.push_back(entry.path().stem().string());
   throw InputError(
       "{}: no such file, and none of this name in $DEEPTAIL_HOME/truth, ./truth or beside the program; "
-      "`deeptail truth` counts one",
-      name);
+      "`deeptail truth` counts one{}",
+      name, did_you_mean(name, names));
 }
 
 void merge(const FileOptions& o) {

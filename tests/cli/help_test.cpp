@@ -63,6 +63,7 @@ TEST_F(HelpTest, DidYouMean) {
   refused("estimate --model dt-l1 --dist hex --target 5", "did you mean \"dt-1l\"?");
   refused("estimate --model dt-1l --dist hxe --target 5", "did you mean \"hex\"?");
   refused("estimate --model dt-1l --dist hex --target 5 --method tokensplt", "did you mean \"tokensplit\"?");
+  refused("truth show dt-1l-hxe", "did you mean \"dt-1l-hex\"?");
   refused("estimate stray --target 5", "unknown word \"stray\"");
   refused("dist", "dist: expected one of list, show, sample");
   const Outcome far = run("zzzzzz");
