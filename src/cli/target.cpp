@@ -45,8 +45,8 @@ std::string why_not(std::string_view text, const std::optional<NamedTokenizer>& 
   try {
     return fmt::format("it is {} tokens: ids {}", tokenizer->tokenizer.encode(text).size(),
                        fmt::join(tokenizer->tokenizer.encode(text), ", "));
-  } catch (const InputError&) {
-    return "it cannot be written with this tokenizer";
+  } catch (const InputError& e) {
+    return e.what();
   }
 }
 
