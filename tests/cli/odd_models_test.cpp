@@ -37,18 +37,28 @@ class OddModels : public CliTest {
                          {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", Json::array()}}}}));
     set("tokenizer_file", "tokenizer.json");
   }
-  // Finite, but its products are not.
+  // Numbers up to 1e15 in place of the fixture's, two bytes each: finite, but their products are not.
   void make_weights_overflow() const {
-    std::string weights = read(path("m/model.safetensors"));
-    std::uint64_t header = 0;
-    std::memcpy(&header, weights.data(), sizeof header);
-    for (std::size_t at = 8 + header; at < weights.size(); at += sizeof(float)) {
-      float value = 0.0f;
-      std::memcpy(&value, weights.data() + at, sizeof value);
-      value *= 1e15f;
-      std::memcpy(weights.data() + at, &value, sizeof value);
+    const std::string weights = read(path("m/model.safetensors"));
+    std::uint64_t header_size = 0;
+    std::memcpy(&header_size, weights.data(), sizeof header_size);
+    Json header = parse_json(weights.substr(8, header_size), "header");
+    for (auto& [name, tensor] : header.items()) {
+      if (name == "__metadata__") continue;
+      tensor["dtype"] = "F32";
+      for (Json& offset : tensor["data_offsets"]) offset = 2 * offset.get<std::uint64_t>();
     }
-    write("m/model.safetensors", weights);
+    std::string values;
+    for (std::size_t at = 8 + header_size; at < weights.size(); at += 2) {
+      std::int16_t bits = 0;
+      std::memcpy(&bits, weights.data() + at, sizeof bits);
+      const float value = 1e15f / 32768.0f * static_cast<float>(bits);
+      values.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+    const std::string text = json_text(header);
+    header_size = text.size();
+    write("m/model.safetensors",
+          std::string(reinterpret_cast<const char*>(&header_size), sizeof header_size) + text + values);
   }
 };
 
@@ -114,8 +124,9 @@ TEST_F(OddModels, OtherFormatsAreNamed) {
   fs::create_directory(path("hf"));
   write("hf/config.json", R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":64})");
   write("model.gguf", std::string("GGUF\3\0\0\0", 8));
-  for (const std::string command : {"model inspect ", "model logits --tokens 1 --model ",
-                                    "estimate --target 1 --dist '" + path("d.json") + "' --model "}) {
+  const std::string commands[] = {"model inspect ", "model logits --tokens 1 --model ",
+                                  "estimate --target 1 --dist '" + path("d.json") + "' --model "};
+  for (const std::string& command : commands) {
     refused(command + path("hf"), "hf/config.json: a HuggingFace model of the family llama: " + rest);
     refused(command + path("model.gguf"), "model.gguf: a GGUF file: " + rest);
   }
