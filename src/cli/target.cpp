@@ -1,6 +1,8 @@
 #include "cli/target.h"
 
+#include <algorithm>
 #include <charconv>
+#include <span>
 
 #include "core/json.h"
 
@@ -40,11 +42,14 @@ std::optional<TokenId> as_id(std::string_view text) {
 }
 
 std::string why_not(std::string_view text, const std::optional<NamedTokenizer>& tokenizer) {
+  constexpr std::size_t kMostIds = 16;
   if (text.empty()) return "it is empty";
   if (!tokenizer) return "the model has no tokenizer, so only ids can be given";
   try {
-    return fmt::format("it is {} tokens: ids {}", tokenizer->tokenizer.encode(text).size(),
-                       fmt::join(tokenizer->tokenizer.encode(text), ", "));
+    const std::vector<TokenId> ids = tokenizer->tokenizer.encode(text);
+    return fmt::format("it is {} tokens: ids {}{}", ids.size(),
+                       fmt::join(std::span(ids).first(std::min(kMostIds, ids.size())), ", "),
+                       ids.size() > kMostIds ? ", ..." : "");
   } catch (const InputError& e) {
     return e.what();
   }
