@@ -67,7 +67,8 @@ class Transformer {
  public:
   // A folder with config.json and weights in any form that read_tensors takes.
   static Transformer load(const std::string& folder);
-  static Transformer load(const std::string& folder, const TensorMap& tensors);  // that were read from there
+  // The same from what was read there already.
+  static Transformer load(const std::string& folder, const ModelConfig& config, const TensorMap& tensors);
   static Transformer from_tensors(const ModelConfig& config, const TensorMap& tensors,
                                   const std::string& where);
 
@@ -296,4 +297,4 @@ struct VerifyReport {
 std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& folder,
                                          ThreadPool& pool);
 
-}  // namespace deeptail
+}  // namespace gnu::visibility("default")]]deeptail

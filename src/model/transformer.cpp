@@ -27,11 +27,15 @@ Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap
       config, tensors, [tensors] { return tensors; }, where);
 }
 
-Transformer Transformer::load(const std::string& folder) { return load(folder, read_tensors(folder)); }
+Transformer Transformer::load(const std::string& folder) {
+  const ModelConfig config = read_config(folder);  // first: it knows other libraries' models
+  return load(folder, config, read_tensors(folder));
+}
 
-Transformer Transformer::load(const std::string& folder, const TensorMap& tensors) {
+Transformer Transformer::load(const std::string& folder, const ModelConfig& config,
+                              const TensorMap& tensors) {
   return Transformer(
-      read_config(folder), tensors, [folder] { return read_tensors(folder); }, folder);
+      config, tensors, [folder] { return read_tensors(folder); }, folder);
 }
 
 Transformer::Transformer(ModelConfig config, const TensorMap& tensors, ReadTensors read, std::string where)
