@@ -16,7 +16,7 @@ import torch
 
 import corpora
 import safetensors_io
-from distribution_file import sha256_of
+from identity import model_sha256
 from transformer import Transformer
 
 N_TOKEN_IDS = 64
@@ -62,7 +62,7 @@ def main():
     out = {
         "format": "deeptail-reference-1",
         "model": args.model.resolve().name,
-        "model_sha256": sha256_of(args.model / "model.safetensors"),
+        "model_sha256": model_sha256(args.model),
         "token_ids": token_ids,
         "inputs": inputs,
         "argmax": logits.argmax(1).tolist(),

@@ -17,6 +17,7 @@ import torch
 
 import truth_kernels
 from distribution_file import alias_table, read_distribution, sha256_of
+from identity import model_sha256
 from reference import load_model
 
 TOTAL = 1 << 32
@@ -103,7 +104,7 @@ def count(sampler, counter, d_vocab, seed, samples, batch):
 
 def write_truth(path, model_folder, dist_file, seed, samples, counts):
     out = {"format": "deeptail-truth-1", "model": model_folder.name, "dist": dist_file.stem,
-           "model_sha256": sha256_of(model_folder / "model.safetensors"), "dist_sha256": sha256_of(dist_file),
+           "model_sha256": model_sha256(model_folder), "dist_sha256": sha256_of(dist_file),
            "source": "pytorch", "seed": seed, "samples": samples,
            "ranges": [{"source": "pytorch", "seed": seed, "first": 0, "count": samples}],
            "counts": {str(i): c for i, c in enumerate(counts) if c}}

@@ -68,6 +68,8 @@ Activations capture(const Transformer& model, const Distribution& dist, const Ca
 Activations read_activations(const std::string& path);
 void write_activations(const std::string& path, const Activations& activations);
 
+// Throws InputError, beginning with `where`, for a value that is NaN or infinite: a model may overflow.
+void check_finite(const Activations& activations, const std::string& where);
 // Throws InputError, beginning with `where`, unless moments can be taken: width d_model, more rows than
 // columns, every value finite, no constant column.
 void check_activations(const Activations& activations, std::size_t d_model, const std::string& where);

@@ -35,6 +35,8 @@ class PackedMatrix {
   const float* panel(std::size_t p) const { return panels_.data() + p * k_ * kPanel; }
   const float* bias() const { return bias_.data(); }  // [n rounded up], zeros where there is none
 
+  float largest() const { return largest_; }  // |value| of the matrix and of the bias
+
   float at(std::size_t row, std::size_t column) const {
     return panels_[(column / kPanel) * k_ * kPanel + row * kPanel + column % kPanel];
   }
@@ -44,6 +46,7 @@ class PackedMatrix {
 
  private:
   std::size_t k_ = 0, n_ = 0;
+  float largest_ = 0.0f;
   AlignedVector<float> panels_;
   AlignedVector<float> bias_;
 };

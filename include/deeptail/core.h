@@ -33,22 +33,20 @@ class InputError : public std::runtime_error {
       : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
 };
 
-// A whole file, read-only, mapped into memory. Throws InputError when it cannot be opened or is not a regular
-// file.
+// A whole file, read into memory: what happens to the file afterwards changes nothing. (A mapping would end
+// in a bus error where another process cuts the file.) Throws InputError when it cannot be opened or read, or
+// is not a regular file.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);
-  ~MappedFile();
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
 
   const std::string& path() const { return path_; }
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
-  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+  std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_.get()), size_}; }
 
  private:
   std::string path_;
-  const std::byte* data_ = nullptr;
+  std::unique_ptr<std::byte[]> data_;
   std::size_t size_ = 0;
 };
 

@@ -62,7 +62,7 @@ struct DecidingPosition {
 // What a result was made from.
 struct Provenance {
   std::string model = {}, dist = {};
-  std::string model_sha256 = {};  // of the weight file; of several, joined in the order of their names
+  std::string model_sha256 = {};  // deeptail::model_sha256, or that of the files with activations and head
   std::string dist_sha256 = {};
   std::string device = "cpu";
 };
@@ -99,9 +99,6 @@ struct Estimate {
 };
 // What `deeptail estimate --json` prints: one line. Infinite values are the strings "inf" and "-inf".
 std::string to_json(const Estimate& estimate);
-
-// Hash of the weights that Transformer::load(folder) reads.
-std::string weights_sha256(const std::string& folder);
 
 // Floating-point operations of one plain forward pass over `length` tokens with the logits of the last
 // position.

@@ -81,8 +81,8 @@ std::string find_distribution(const std::string& name_or_path);
 Distribution load_distribution(const std::string& name_or_path);
 std::vector<std::string> list_distributions();  // files found in those places
 
-// Throws InputError unless the model can read these inputs: length within n_ctx, ids within its vocabulary,
-// and the same tokenizer. tokenizer_sha256 "": the model has none, and only sizes are compared.
+// Throws InputError unless the model can read these inputs: length within n_ctx, a vocabulary of the same
+// size, and the same tokenizer. tokenizer_sha256 "": the model has none, and only sizes are compared.
 void check_fits(const Distribution& dist, const ModelConfig& config, std::string_view tokenizer_sha256);
 
 // Sample number `index` of the seed: always the same, whoever asks and in whatever order. tokens: [length].

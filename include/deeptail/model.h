@@ -35,10 +35,16 @@ ModelConfig parse_config(std::string_view json, std::string_view where);
 // Of a model's folder: a model that config.json does not name has the folder's name.
 ModelConfig read_config(const std::string& folder);
 
+// What results call a model by: a hash of its weights and of every value of its config that changes the
+// logits. Neither its name nor the way config.json is written matters. (src/model/identity.cpp)
+std::string model_sha256(const ModelConfig& config, const TensorMap& tensors);
+std::string model_sha256(const std::string& folder);
+
 // The way from a final residual to the vocabulary: all that the activation-space methods need of a model.
 struct Head {
   std::optional<LayerNorm> ln_final;  // none: the activations count as already normalised
   PackedMatrix w_u;                   // [d_model, d_vocab], bias b_U (zeros where there is none)
+  std::string owner = {};             // for messages: the model, or the file
 
   // A user's file with unembed.W_U [d_model, d_vocab], optionally unembed.b_U [d_vocab], and ln_final.w and
   // ln_final.b [d_model], both or neither. The norm's eps is 1e-5 unless a safetensors file says otherwise in
@@ -47,7 +53,8 @@ struct Head {
 
   std::size_t d_model() const { return w_u.k(); }
   std::size_t d_vocab() const { return w_u.n(); }
-  // out: [n, d_model] = the residuals as W_U takes them.
+  // out: [n, d_model] = the residuals as W_U takes them. Throws InputError where they, or a logit of theirs,
+  // are not finite: NaN would look like a token.
   void normalise(std::size_t n, ConstRows resid, Rows out) const;
 };
 // Writes what Head::load reads, in fp32 safetensors. The file appears whole or not at all.
@@ -60,6 +67,8 @@ class Transformer {
  public:
   // A folder with config.json and weights in any form that read_tensors takes.
   static Transformer load(const std::string& folder);
+  // The same from what was read there already.
+  static Transformer load(const std::string& folder, const ModelConfig& config, const TensorMap& tensors);
   static Transformer from_tensors(const ModelConfig& config, const TensorMap& tensors,
                                   const std::string& where);
 
@@ -70,7 +79,7 @@ class Transformer {
 
  private:
   using ReadTensors = std::function<TensorMap()>;
-  Transformer(ModelConfig config, ReadTensors read, std::string where);
+  Transformer(ModelConfig config, const TensorMap& tensors, ReadTensors read, std::string where);
 
   ModelConfig config_;
   ReadTensors read_;
@@ -288,4 +297,4 @@ struct VerifyReport {
 std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& folder,
                                          ThreadPool& pool);
 
-}  // namespace deeptail
+}  // namespace gnu::visibility("default")]]deeptail

@@ -1,7 +1,8 @@
 // Tensor files: safetensors, PyTorch .pth/.pt, NumPy .npy. Readers know no language model.
 //
-// Files are mapped, never copied: a Tensor points into the file and keeps it open. Every malformed file gives
-// an InputError that names the file, the offset or key, what was expected and what was found.
+// Files are read whole and not copied again: a Tensor points into its file's bytes and keeps them. Every
+// malformed file gives an InputError that names the file, the offset or key, what was expected and what was
+// found.
 #pragma once
 
 #include <cstddef>

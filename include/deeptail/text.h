@@ -37,6 +37,9 @@ class Tokenizer {
   // Throws InputError for an id without a token.
   std::string decode(std::span<const TokenId> ids) const;
 
+  // The same for showing: an id without a token, as a model with more ids than tokens has them, is <|id 57|>.
+  std::string decode_all(std::span<const TokenId> ids) const;
+
   std::size_t vocab_size() const;                              // largest id + 1
   std::optional<TokenId> id_of(std::string_view token) const;  // exact bytes of one token, such as " the"
   std::string bytes_of(TokenId id) const;                      // the bytes that one token stands for

@@ -22,6 +22,13 @@ void write_activations(const std::string& path, const Activations& a) {
   write_npy(path, a.values, std::array{static_cast<std::int64_t>(a.n), static_cast<std::int64_t>(a.d_model)});
 }
 
+void check_finite(const Activations& a, const std::string& where) {
+  for (std::size_t i = 0; i < a.values.size(); ++i)
+    if (!std::isfinite(a.values[i]))
+      throw InputError("{}: activation {} holds {} in column {}: expected finite values", where,
+                       i / a.d_model, a.values[i], i % a.d_model);
+}
+
 void check_activations(const Activations& a, std::size_t d_model, const std::string& where) {
   if (a.d_model != d_model)
     throw InputError("{}: activations of width {}, but the unembedding takes {}", where, a.d_model, d_model);
@@ -29,15 +36,11 @@ void check_activations(const Activations& a, std::size_t d_model, const std::str
     throw InputError(
         "{}: {} activations of dimension {}: expected more rows than columns, better ten times as many",
         where, a.n, d_model);
+  check_finite(a, where);
   const ConstRows rows = a.rows();
   std::vector<std::uint8_t> varies(d_model, 0);
   for (std::size_t i = 0; i < a.n; ++i)
-    for (std::size_t j = 0; j < d_model; ++j) {
-      if (!std::isfinite(rows.row(i)[j]))
-        throw InputError("{}: activation {} holds {} in column {}: expected finite values", where, i,
-                         rows.row(i)[j], j);
-      varies[j] |= rows.row(i)[j] != rows.row(0)[j];
-    }
+    for (std::size_t j = 0; j < d_model; ++j) varies[j] |= rows.row(i)[j] != rows.row(0)[j];
   for (std::size_t j = 0; j < d_model; ++j)
     if (!varies[j])
       throw InputError("{}: column {} is {} in all {} activations: expected columns that vary", where, j,

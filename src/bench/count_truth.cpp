@@ -24,10 +24,13 @@ bool same_inputs(const Truth& found, const TruthRequest& request) {
          found.ranges[0] == range_of(request, found.ranges[0].count);
 }
 
-std::string describe(const Truth& truth) {
+std::string describe(const Truth& truth, const TruthRequest& request) {
+  const bool other_model =
+      truth.model == request.provenance.model && truth.model_sha256 != request.provenance.model_sha256;
   return fmt::format(
-      "{} on {}, {}{}", truth.model, truth.dist, describe(truth.ranges[0]),
-      truth.ranges.size() > 1 ? fmt::format(" and {} more ranges", truth.ranges.size() - 1) : "");
+      "{} on {}, {}{}{}", truth.model, truth.dist, describe(truth.ranges[0]),
+      truth.ranges.size() > 1 ? fmt::format(" and {} more ranges", truth.ranges.size() - 1) : "",
+      other_model ? "; the model's weights or its config.json differ" : "");
 }
 
 bool is_finished(const TruthRequest& request) {
@@ -37,7 +40,7 @@ bool is_finished(const TruthRequest& request) {
   throw InputError(
       "{}: holds another count ({}); choose another --out, or count what is missing with --first and use "
       "`truth merge`",
-      request.out, describe(found));
+      request.out, describe(found, request));
 }
 
 // What an earlier run of this request left, or nothing done.
@@ -51,7 +54,7 @@ Truth load_partial(const TruthRequest& request, const std::string& partial) {
     throw InputError(
         "{}: is the unfinished work of another count ({}); finish that one, delete it, or choose another "
         "--out",
-        partial, describe(found));
+        partial, describe(found, request));
   return found;
 }
 

@@ -74,7 +74,7 @@ void add_models(Grid& grid, std::vector<FoundModel>& found) {
       if (other.name == config.model_name)
         throw InputError("model {} and another are both called {}", name, other.name);
     grid.header.models.push_back({.name = config.model_name,
-                                  .sha256 = weights_sha256(folder),
+                                  .sha256 = model_sha256(folder),
                                   .n_layers = config.n_layers,
                                   .d_model = config.d_model,
                                   .d_vocab = config.d_vocab});

@@ -58,11 +58,7 @@ bool fails_device(std::string_view message) { return message.starts_with("--devi
 
 std::string text_of(const std::optional<NamedTokenizer>& tokenizer, TokenId token) {
   if (!tokenizer) return "";
-  try {
-    return std::string(tokenizer->tokenizer.bytes_of(token));
-  } catch (const InputError&) {  // an id without a token
-    return "";
-  }
+  return tokenizer->tokenizer.decode_all(std::span(&token, 1));
 }
 
 // The rows again and again until there are n.

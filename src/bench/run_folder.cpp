@@ -20,7 +20,9 @@ void check_same_run(const RunHeader& found, const RunHeader& wanted, std::string
       differs(fmt::format("number of {}s", what), std::to_string(was.size()), std::to_string(is.size()));
     for (std::size_t i = 0; i < was.size(); ++i) {
       same(what, was[i].name, is[i].name);
-      same(fmt::format("{} {} (SHA-256)", what, is[i].name), was[i].sha256, is[i].sha256);
+      same(fmt::format("{} {} ({}SHA-256)", what, is[i].name,
+                       what == "model" ? "its weights or its config.json differ: " : ""),
+           was[i].sha256, is[i].sha256);
     }
   };
   same("suite (SHA-256)", found.suite_sha256, wanted.suite_sha256);

@@ -55,7 +55,7 @@ struct ShardScan {
 ShardScan scan_shard(std::string_view text, std::string_view where);
 
 std::vector<std::string> shard_paths(const std::string& folder);  // sorted
-// All of a file from byte `from` on. (Not a MappedFile: shards may be cut while they are read.)
+// All of a file from byte `from` on, as far as it goes: shards may grow or be cut while they are read.
 std::string read_from(const std::string& path, std::uint64_t from);
 
 // What is committed in a folder, kept up to date while others write to it.

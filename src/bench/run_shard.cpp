@@ -12,6 +12,7 @@
 
 #include "bench/run_folder.h"
 #include "core/json.h"
+#include "core/regular_file.h"
 
 namespace deeptail {
 
@@ -130,15 +131,13 @@ ShardScan scan_shard(std::string_view text, std::string_view where) {
 }
 
 std::string read_from(const std::string& path, std::uint64_t from) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) throw InputError("{}: cannot open: {}", path, reason());
-  std::string text, block(1 << 20, '\0');
-  ssize_t n;
-  while ((n = ::pread(fd, block.data(), block.size(), static_cast<off_t>(from + text.size()))) > 0)
-    text.append(block, 0, static_cast<std::size_t>(n));
-  const std::string why = reason();
-  ::close(fd);
-  if (n < 0) throw InputError("{}: cannot read: {}", path, why);
+  const RegularFile file(path);
+  std::string text;
+  std::vector<std::byte> block(1 << 20);
+  for (std::size_t n = block.size(); n == block.size();) {
+    n = file.read(from + text.size(), block);
+    text.append(reinterpret_cast<const char*>(block.data()), n);
+  }
   return text;
 }
 

@@ -69,12 +69,12 @@ void check_same_subject(const Truth& a, std::string_view where_a, const Truth& b
     // Names of equal hashes may differ (a folder can be renamed); without hashes the names must do.
     const bool equal = hash_a.empty() && hash_b.empty() ? name_a == name_b : hash_a == hash_b;
     if (!equal)
-      throw InputError("{} and {}: different {}s: {} (SHA-256 {:.12}) and {} (SHA-256 {:.12})", where_a,
+      throw InputError("{} and {}: different {}: {} (SHA-256 {:.12}) and {} (SHA-256 {:.12})", where_a,
                        where_b, what, name_a, hash_a.empty() ? "unknown" : hash_a, name_b,
                        hash_b.empty() ? "unknown" : hash_b);
   };
-  same("model", a.model, a.model_sha256, b.model, b.model_sha256);
-  same("distribution", a.dist, a.dist_sha256, b.dist, b.dist_sha256);
+  same("models, by their weights or config.json", a.model, a.model_sha256, b.model, b.model_sha256);
+  same("distributions", a.dist, a.dist_sha256, b.dist, b.dist_sha256);
 }
 
 void check_counts_of(const Truth& truth, std::string_view path, const Provenance& subject,
@@ -82,8 +82,9 @@ void check_counts_of(const Truth& truth, std::string_view path, const Provenance
   const auto same = [&](const char* what, const std::string& counted_name, const std::string& counted,
                         const std::string& name, const std::string& named) {
     if (!counted.empty() && counted != named)
-      throw InputError("{}: counts of another {} than {} (SHA-256 {:.12}, expected {:.12})", path, what, name,
-                       counted, named);
+      throw InputError(
+          "{}: counts of another {} than {}{} (SHA-256 {:.12}, expected {:.12})", path, what, name,
+          std::string_view(what) == "model" ? ": its weights or its config.json differ" : "", counted, named);
     if (counted.empty() && counted_name != name)  // imported: the names must do
       throw InputError("{}: counts of the {} {}, expected {}", path, what, printable(counted_name), name);
   };

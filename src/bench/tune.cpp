@@ -7,6 +7,7 @@
 #include "deeptail/itgis.h"
 #include "deeptail/mhis.h"
 #include "deeptail/tune.h"
+#include "estimators/read_tune.h"
 
 namespace deeptail {
 
@@ -118,17 +119,14 @@ TuneResults parse_tune_results(std::string_view lines, const TuneConfig& config,
       break;
     }
     const std::string place = fmt::format("{} line {}", where, number);
-    const Json line = parse_json(lines.substr(0, end), place);
+    const Json document = parse_json(lines.substr(0, end), place);
     lines.remove_prefix(end + 1);
-    try {
-      if (line.at("search") != search_json(config))
-        throw InputError("{}: made by another search ({}); choose another --out or the same flags", place,
-                         printable(json_text(line.at("search")), 200));
-      const TuneCell cell{line.at("model"), line.at("dist"), line.at("method"), line.at("temperature")};
-      out[cell] = {line.at("loss"), line.at("targets"), line.at("zeros"), line.at("seconds")};
-    } catch (const Json::exception& e) {
-      throw InputError("{}: not a line of bench tune: {}", place, printable(e.what()));
-    }
+    const JsonNode line(document, place);
+    if (line.at("search").value() != search_json(config))
+      throw InputError("{}: made by another search ({}); choose another --out or the same flags", place,
+                       line.at("search").found());
+    TuneResult& result = out[read_tune_cell(line)] = read_tune_result(line);
+    result.seconds = line.at("seconds").number();
   }
   return out;
 }

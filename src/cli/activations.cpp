@@ -36,6 +36,8 @@ void run_capture(const CaptureOptions& o) {
   catch_interrupts();
   const Activations activations = capture_with_progress(subject, config, pool, meter);
   meter.clear();
+  check_finite(activations, fmt::format("model {} on {}", printable(subject.provenance.model),
+                                        printable(subject.provenance.dist)));
   write_activations(o.out, activations);
   if (!o.unembed_out.empty()) save_head(o.unembed_out, subject.model.head());
   if (o.quiet) return;

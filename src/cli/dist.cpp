@@ -67,15 +67,21 @@ void list_distributions(bool json) {
   });
 }
 
-// "0", "1-32", "3, 6-8": where a table is used.
-std::string places_of(const Distribution& dist, std::size_t table) {
+// [tables]: the positions where each is used, ascending.
+std::vector<std::vector<std::size_t>> positions_by_table(const Distribution& dist) {
+  std::vector<std::vector<std::size_t>> positions(dist.tables.size());
+  for (std::size_t p = 0; p < dist.length(); ++p) positions[dist.positions[p]].push_back(p);
+  return positions;
+}
+
+// "0", "1-32", "3, 6-8".
+std::string ranges_text(const std::vector<std::size_t>& positions) {
   std::string text;
-  for (std::size_t p = 0; p < dist.length(); ++p) {
-    if (dist.positions[p] != table) continue;
-    std::size_t end = p;
-    while (end + 1 < dist.length() && dist.positions[end + 1] == table) ++end;
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", p, end > p ? fmt::format("-{}", end) : "");
-    p = end;
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const std::size_t first = positions[i];
+    while (i + 1 < positions.size() && positions[i + 1] == positions[i] + 1) ++i;
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", first,
+                        positions[i] > first ? fmt::format("-{}", positions[i]) : "");
   }
   return text;
 }
@@ -89,18 +95,16 @@ std::vector<std::size_t> most_likely(const TokenTable& table, std::size_t n) {
   return order;
 }
 
-OrderedJson table_json(const Distribution& dist, std::size_t t) {
-  std::vector<std::size_t> positions;
-  for (std::size_t p = 0; p < dist.length(); ++p)
-    if (dist.positions[p] == t) positions.push_back(p);
-  return {{"name", dist.tables[t].name()},
-          {"size", dist.tables[t].size()},
-          {"entropy_nats", dist.tables[t].entropy()},
+OrderedJson table_json(const TokenTable& table, const std::vector<std::size_t>& positions) {
+  return {{"name", table.name()},
+          {"size", table.size()},
+          {"entropy_nats", table.entropy()},
           {"positions", positions}};
 }
 
 void show(const DistOptions& options) {
   const Distribution dist = load_distribution(options.name);
+  const auto positions = positions_by_table(dist);
   if (options.json) {
     OrderedJson out = {{"name", dist.name},
                        {"description", dist.description},
@@ -110,7 +114,8 @@ void show(const DistOptions& options) {
                        {"tokenizer_sha256", dist.tokenizer_sha256},
                        {"entropy_nats", entropy_of(dist)},
                        {"tables", OrderedJson::array()}};
-    for (std::size_t t = 0; t < dist.tables.size(); ++t) out["tables"].push_back(table_json(dist, t));
+    for (std::size_t t = 0; t < dist.tables.size(); ++t)
+      out["tables"].push_back(table_json(dist.tables[t], positions[t]));
     print_json(out);
     return;
   }
@@ -123,7 +128,7 @@ void show(const DistOptions& options) {
   for (std::size_t t = 0; t < dist.tables.size(); ++t) {
     const TokenTable& table = dist.tables[t];
     fmt::print("\ntable {}: {} token{}, {:.2f} nats, positions {}\n", screen_text(table.name()), table.size(),
-               table.size() == 1 ? "" : "s", table.entropy(), places_of(dist, t));
+               table.size() == 1 ? "" : "s", table.entropy(), ranges_text(positions[t]));
     for (const std::size_t i : most_likely(table, 8))
       fmt::print("  {:>7} {:>10.4g}  {}\n", table.ids()[i], table.probability(i),
                  shown(tokenizer, table.ids()[i]));

@@ -55,8 +55,8 @@ std::string why_not(std::string_view text, const std::optional<NamedTokenizer>& 
     return fmt::format("it is {} tokens: ids {}{}", ids.size(),
                        fmt::join(std::span(ids).first(std::min(kMostIds, ids.size())), ", "),
                        ids.size() > kMostIds ? ", ..." : "");
-  } catch (const InputError&) {
-    return "it cannot be written with this tokenizer";
+  } catch (const InputError& e) {
+    return e.what();
   }
 }
 

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "deeptail/compute.h"
 
@@ -16,6 +18,8 @@ PackedMatrix::PackedMatrix(std::span<const float> values, std::size_t k, std::si
         out[row * kPanel + lane] = values[row * n + column + lane];
   }
   std::copy(bias.begin(), bias.end(), bias_.begin());
+  for (const float value : values) largest_ = std::max(largest_, std::abs(value));
+  for (const float value : bias) largest_ = std::max(largest_, std::abs(value));
 }
 
 PackedMatrix PackedMatrix::transposed() const {

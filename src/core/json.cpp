@@ -24,7 +24,11 @@ class Builder : public JsonWalk {
   bool string(std::string& value) override { return put(std::move(value)); }
   bool binary(Json::binary_t&) override { return true; }  // text holds none
   bool key(std::string& name) override {
-    slot_ = &open_.back()->get_ref<Json::object_t&>()[std::move(name)];
+    const auto [place, is_new] = open_.back()->get_ref<Json::object_t&>().try_emplace(std::move(name));
+    if (!is_new)
+      throw InputError("{}: key \"{}\" occurs twice in one object: expected it once", where_,
+                       printable(place->first));
+    slot_ = &place->second;
     return true;
   }
   bool start_object(std::size_t) override { return open(Json::value_t::object); }

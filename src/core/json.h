@@ -13,7 +13,7 @@ using OrderedJson = nlohmann::ordered_json;  // keeps the order in which fields 
 using JsonWalk = nlohmann::json_sax<Json>;   // is told every part of a document, in order
 
 // Throws InputError naming `where` (a file, say) and the byte offset of the first mistake. Nesting deeper
-// than 64 is refused.
+// than 64 is refused, and so is a key that occurs twice in one object: readers disagree on which one counts.
 Json parse_json(std::string_view text, std::string_view where);
 // Builds nothing. `walk` throws from parse_error() to tell a mistake.
 void walk_json(std::string_view text, JsonWalk& walk);

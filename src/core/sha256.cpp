@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
 
+#include "core/regular_file.h"
 #include "deeptail/core.h"
 
 namespace deeptail {
 
 namespace {
+
+constexpr std::size_t kFileBlock = std::size_t{1} << 20;  // bytes read at once
 
 constexpr std::array<std::uint32_t, 64> kRound = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -82,7 +86,17 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
 
 std::string sha256_hex(std::string_view text) { return sha256_hex(std::as_bytes(std::span(text))); }
 
-std::string sha256_of_file(const std::string& path) { return sha256_hex(MappedFile(path).bytes()); }
+std::string sha256_of_file(const std::string& path) {
+  const RegularFile file(path);
+  Sha256 hash;
+  std::vector<std::byte> block(std::min(file.size(), kFileBlock));
+  for (std::size_t at = 0; at < file.size(); at += block.size()) {
+    const auto part = std::span(block).first(std::min(block.size(), file.size() - at));
+    file.read_all(at, part);
+    hash.add(part);
+  }
+  return hash.hex();
+}
 
 bool is_sha256_hex(std::string_view text) {
   return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {

@@ -15,20 +15,23 @@ std::optional<NamedTokenizer> tokenizer_of(const ModelConfig& config, const std:
 Subject load_subject(const std::string& model_name, const std::string& dist_name) {
   Distribution dist = load_distribution(dist_name);
   const std::string folder = find_model(model_name);
-  Transformer model = Transformer::load(folder);
+  const ModelConfig config = read_config(folder);
+  const TensorMap tensors = read_tensors(folder);  // loaded and hashed from one reading of the files
+  Transformer model = Transformer::load(folder, config, tensors);
   auto tokenizer = tokenizer_of(model.config(), folder);
   check_fits(dist, model.config(), tokenizer ? std::string_view(tokenizer->sha256) : "");
   Provenance provenance{.model = model.config().model_name,
                         .dist = dist.name,
-                        .model_sha256 = weights_sha256(folder),
+                        .model_sha256 = model_sha256(config, tensors),
                         .dist_sha256 = dist.sha256};
   return {std::move(model), std::move(tokenizer), std::move(dist), std::move(provenance)};
 }
 
 void decode_tokens(Estimate& estimate, const std::optional<NamedTokenizer>& tokenizer) {
   if (!tokenizer) return;
-  for (Trigger& t : estimate.triggers) t.text = tokenizer->tokenizer.decode(t.tokens);
-  for (DecidingPosition& p : estimate.positions) p.text = tokenizer->tokenizer.decode(std::span(&p.token, 1));
+  for (Trigger& t : estimate.triggers) t.text = tokenizer->tokenizer.decode_all(t.tokens);
+  for (DecidingPosition& p : estimate.positions)
+    p.text = tokenizer->tokenizer.decode_all(std::span(&p.token, 1));
 }
 
 }  // namespace deeptail

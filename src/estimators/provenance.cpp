@@ -1,18 +1,6 @@
-#include <set>
-
-#include "core/sha256.h"
 #include "deeptail/estimators.h"
 
 namespace deeptail {
-
-std::string weights_sha256(const std::string& folder) {
-  const TensorMap tensors = read_tensors(folder);
-  std::set<std::string> paths;
-  for (const auto& [name, tensor] : tensors) paths.insert(tensor.file->path());
-  Sha256 hash;
-  for (const std::string& path : paths) hash.add(MappedFile(path).bytes());
-  return hash.hex();
-}
 
 double forward_flops(const ModelConfig& c, std::size_t length) {
   const double n = static_cast<double>(length), d = static_cast<double>(c.d_model);

@@ -1,33 +1,39 @@
 // The shipped table of temperatures.
 #include <algorithm>
-#include <cmath>
 
 #include "core/data_places.h"
-#include "core/json.h"
-#include "deeptail/temperatures.h"
+#include "estimators/read_tune.h"
 
 namespace deeptail {
 
 namespace {
 constexpr const char* kTemperaturesFormat = "deeptail-temperatures-1";
 constexpr const char* kTemperaturesFile = "temperatures.json";
+constexpr std::uint64_t kMostTunedTargets = std::uint64_t{1} << 32;
 }  // namespace
 
+TuneCell read_tune_cell(const JsonNode& row) {
+  TuneCell cell{row.at("model").text(), row.at("dist").text(), row.at("method").text(),
+                row.at("temperature").number()};
+  if (!(cell.temperature > 0.0)) row.at("temperature").fail_expected("a positive number");
+  return cell;
+}
+
+TuneResult read_tune_result(const JsonNode& row) {
+  return {.loss = row.at("loss").number(),
+          .targets = row.at("targets").count(0, kMostTunedTargets),
+          .zeros = row.at("zeros").count(0, kMostTunedTargets)};
+}
+
 std::vector<ChosenTemperature> parse_temperatures(std::string_view text, std::string_view where) {
-  const Json json = parse_json(text, where);
+  const Json document = parse_json(text, where);
+  const JsonNode json(document, where);
+  if (json.at("format").text() != kTemperaturesFormat) json.at("format").fail_expected(kTemperaturesFormat);
+  const JsonNode rows = json.at("temperatures");
   std::vector<ChosenTemperature> out;
-  try {
-    if (json.at("format") != kTemperaturesFormat)
-      throw InputError("{}: format: expected {}", where, kTemperaturesFormat);
-    for (const Json& row : json.at("temperatures")) {
-      ChosenTemperature& c = out.emplace_back();
-      c.cell = {row.at("model"), row.at("dist"), row.at("method"), row.at("temperature")};
-      c.result = {row.at("loss"), row.at("targets"), row.at("zeros"), 0.0};
-      if (!(c.cell.temperature > 0.0 && std::isfinite(c.cell.temperature)))
-        throw InputError("{}: temperature {}: expected a positive number", where, c.cell.temperature);
-    }
-  } catch (const Json::exception& e) {
-    throw InputError("{}: not a table of temperatures: {}", where, printable(e.what()));
+  for (std::size_t i = 0; i < rows.array_size(); ++i) {
+    const JsonNode row = rows.element(i);
+    out.push_back({.cell = read_tune_cell(row), .result = read_tune_result(row)});
   }
   return out;
 }

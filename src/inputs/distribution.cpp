@@ -55,12 +55,9 @@ void check_fits(const Distribution& dist, const ModelConfig& config, std::string
   if (dist.length() > config.n_ctx)
     throw InputError("distribution {}: {} positions, but model {} reads at most n_ctx = {}",
                      printable(dist.name), dist.length(), config.model_name, config.n_ctx);
-  for (std::size_t position = 0; position < dist.length(); ++position) {
-    const TokenId largest = dist.table(position).ids().back();
-    if (static_cast<std::size_t>(largest) >= config.d_vocab)
-      throw InputError("distribution {}: position {} can hold token id {}, but model {} has ids 0 to {}",
-                       printable(dist.name), position, largest, config.model_name, config.d_vocab - 1);
-  }
+  if (dist.d_vocab != config.d_vocab)  // its ids may then mean other tokens, even where they exist
+    throw InputError("distribution {}: made for a vocabulary of {} tokens, but model {} has {}",
+                     printable(dist.name), dist.d_vocab, config.model_name, config.d_vocab);
   if (!dist.tokenizer_sha256.empty() && !tokenizer_sha256.empty() &&
       dist.tokenizer_sha256 != tokenizer_sha256)
     throw InputError(

@@ -1,87 +1,80 @@
-#include <array>
+#include <cfloat>
 #include <cmath>
-#include <utility>
 
-#include "core/json.h"
 #include "deeptail/model.h"
+#include "model/config_keys.h"
 
 namespace deeptail {
 
 namespace {
 
-std::size_t size_key(const Json& json, const char* key, std::string_view where,
-                     std::size_t limit = 1u << 24) {
-  if (!json.contains(key)) throw InputError("{}: key \"{}\" is missing", where, key);
-  const Json& value = json.at(key);
-  if (!value.is_number_integer() || value.get<std::int64_t>() < 1 ||
-      static_cast<std::uint64_t>(value.get<std::int64_t>()) > limit)
-    throw InputError("{}: key \"{}\": expected a whole number from 1 to {}, found {}", where, key, limit,
-                     printable(json_text(value, true)));
-  return value.get<std::size_t>();
+std::size_t size_key(const JsonNode& json, const char* key, std::size_t limit = 1u << 24) {
+  return json.at(key).count(1, limit);
 }
 
-// Keys that change what the model computes: absent, or one of the values that this engine implements.
-void require_supported(const Json& json, std::string_view where) {
-  const std::array<std::pair<const char*, std::vector<Json>>, 12> supported = {{
-      {"act_fn", {"gelu"}},
-      {"normalization_type", {"LN"}},
-      {"normalization", {"LN"}},
-      {"positional_embedding_type", {"standard"}},
-      {"attention_dir", {"causal"}},
-      {"attn_only", {false}},
-      {"shortformer_pos", {false}},
-      {"parallel_attn_mlp", {false}},
-      {"gated_mlp", {false}},
-      {"use_attn_scale", {true}},
-      {"use_local_attn", {false}},
-      {"final_rms", {false}},
-  }};
-  for (const auto& [key, values] : supported) {
-    if (!json.contains(key) || json.at(key).is_null()) continue;
-    if (std::find(values.begin(), values.end(), json.at(key)) == values.end())
-      throw InputError("{}: key \"{}\": {} is not supported, only {}", where, key,
-                       printable(json_text(json.at(key), true)), json_text(values[0]));
+std::size_t size_key_or(const JsonNode& json, const char* key, std::size_t limit, std::size_t otherwise) {
+  return json.has(key) ? size_key(json, key, limit) : otherwise;
+}
+
+// The names under which files keep it; those that are there must agree.
+float read_eps(const JsonNode& json, float otherwise) {
+  const char* first = nullptr;
+  float eps = otherwise;
+  for (const char* key : {"eps", "ln_eps", "layer_norm_eps", "layer_norm_epsilon"}) {
+    if (!json.has(key)) continue;
+    const double value = json.at(key).number();
+    if (!(value >= static_cast<double>(FLT_MIN) && value < 1.0))  // below it float32 has no normal numbers
+      json.at(key).fail_expected(fmt::format("a number from {:.2g} to 1", FLT_MIN));
+    if (first != nullptr && eps != static_cast<float>(value))
+      throw InputError("{}: {} here, but {} in key \"{}\": expected one eps", json.at(key).where(), value,
+                       eps, first);
+    first = key;
+    eps = static_cast<float>(value);
   }
+  return eps;
 }
 
-void require_consistent(const Json& json, const ModelConfig& config, std::string_view where) {
-  if (json.contains("d_vocab_out") && json.at("d_vocab_out").is_number_integer() &&
-      json.at("d_vocab_out").get<std::int64_t>() >= 0 &&
-      json.at("d_vocab_out").get<std::size_t>() != config.d_vocab)
-    throw InputError("{}: d_vocab_out must equal d_vocab ({})", where, config.d_vocab);
-  if (json.contains("attn_scale") && json.at("attn_scale").is_number()) {
-    const double scale = json.at("attn_scale").get<double>();
-    const double expected = std::sqrt(static_cast<double>(config.d_head));
-    if (scale > 0 && std::abs(scale - expected) > 1e-6 * expected)
-      throw InputError("{}: attn_scale {} is not supported, only sqrt(d_head) = {}", where, scale, expected);
+std::string read_tokenizer_file(const JsonNode& json) {
+  if (!json.has("tokenizer_file")) return "";
+  const std::string& file = json.at("tokenizer_file").text();
+  if (file.find('\0') != std::string::npos) json.at("tokenizer_file").fail_expected("a path without NUL");
+  return file;
+}
+
+// -1 is what TransformerLens writes for "as usual".
+void require_consistent(const JsonNode& json, const ModelConfig& config) {
+  if (json.has("d_vocab_out") && json.at("d_vocab_out").value() != -1 &&
+      json.at("d_vocab_out").value() != config.d_vocab)
+    json.at("d_vocab_out").fail_expected(fmt::format("d_vocab = {}", config.d_vocab));
+  if (json.has("attn_scale")) {
+    const double scale = json.at("attn_scale").number(),
+                 usual = std::sqrt(static_cast<double>(config.d_head));
+    if (scale != -1.0 && !(std::abs(scale - usual) <= 1e-6 * usual))
+      json.at("attn_scale").fail_expected(fmt::format("sqrt(d_head) = {}", usual));
   }
 }
 
 }  // namespace
 
 ModelConfig parse_config(std::string_view text, std::string_view where) {
-  const Json json = parse_json(text, where);
-  if (!json.is_object()) throw InputError("{}: expected a JSON object", where);
-  require_supported(json, where);
+  const Json document = parse_json(text, where);
+  const JsonNode json(document, where);
+  json.expect_object();
+  check_not_huggingface(json);
   ModelConfig config;
-  config.n_layers = size_key(json, "n_layers", where, 1024);
-  config.d_model = size_key(json, "d_model", where, 1u << 16);
-  config.n_heads = size_key(json, "n_heads", where, 1u << 16);
-  config.d_head =
-      json.contains("d_head") ? size_key(json, "d_head", where, 1u << 16) : config.d_model / config.n_heads;
-  config.d_mlp = json.contains("d_mlp") ? size_key(json, "d_mlp", where, 1u << 20) : 4 * config.d_model;
-  config.n_ctx = size_key(json, "n_ctx", where, 1u << 20);
-  config.d_vocab = size_key(json, "d_vocab", where);
+  config.n_layers = size_key(json, "n_layers", 1024);
+  config.d_model = size_key(json, "d_model", 1u << 16);
+  config.n_heads = size_key(json, "n_heads", 1u << 16);
+  config.d_head = size_key_or(json, "d_head", 1u << 16, config.d_model / config.n_heads);
+  config.d_mlp = size_key_or(json, "d_mlp", 1u << 20, 4 * config.d_model);
+  config.n_ctx = size_key(json, "n_ctx", 1u << 20);
+  config.d_vocab = size_key(json, "d_vocab");
   if (config.d_head == 0) throw InputError("{}: d_head is 0: more heads than d_model", where);
-  if (const auto it = json.find("eps"); it != json.end() && !it->is_null()) {
-    if (!it->is_number() || !(it->get<double>() > 0.0 && it->get<double>() < 1.0))
-      throw InputError("{}: key \"eps\": expected a number between 0 and 1", where);
-    config.eps = it->get<float>();
-  }
-  for (auto [key, out] :
-       {std::pair{"model_name", &config.model_name}, {"tokenizer_file", &config.tokenizer_file}})
-    if (const auto it = json.find(key); it != json.end() && it->is_string()) *out = it->get<std::string>();
-  require_consistent(json, config, where);
+  config.eps = read_eps(json, config.eps);
+  if (json.has("model_name")) config.model_name = json.at("model_name").text();
+  config.tokenizer_file = read_tokenizer_file(json);
+  check_supported_keys(json);
+  require_consistent(json, config);
   return config;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/data_places.h"
 #include "core/nearest.h"
+#include "model/config_keys.h"
 #include "model/cpu/packed_weights.h"
 #include "model/families/family.h"
 
@@ -24,19 +25,27 @@ ModelConfig read_config(const std::string& folder) {
 Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap& tensors,
                                       const std::string& where) {
   return Transformer(
-      config, [tensors] { return tensors; }, where);
+      config, tensors, [tensors] { return tensors; }, where);
 }
 
 Transformer Transformer::load(const std::string& folder) {
-  return Transformer(
-      read_config(folder), [folder] { return read_tensors(folder); }, folder);
+  const ModelConfig config = read_config(folder);  // first: it knows other libraries' models
+  return load(folder, config, read_tensors(folder));
 }
 
-Transformer::Transformer(ModelConfig config, ReadTensors read, std::string where)
+Transformer Transformer::load(const std::string& folder, const ModelConfig& config,
+                              const TensorMap& tensors) {
+  return Transformer(
+      config, tensors, [folder] { return read_tensors(folder); }, folder);
+}
+
+Transformer::Transformer(ModelConfig config, const TensorMap& tensors, ReadTensors read, std::string where)
     : config_(std::move(config)), read_(std::move(read)), where_(std::move(where)) {
   if (config_.arch != Architecture{})
     throw InputError("{}: the engine runs pre-LN GELU transformers with learned positions only", where_);
-  packed_ = std::make_shared<const PackedWeights>(pack_weights(config_, raw_weights()));
+  TensorTaker taker(tensors, where_);
+  packed_ =
+      std::make_shared<const PackedWeights>(pack_weights(config_, transformer_lens_weights(config_, taker)));
 }
 
 ModelWeights Transformer::raw_weights() const {
@@ -59,6 +68,10 @@ bool is_model(const fs::path& folder) {
 std::string find_model(const std::string& name_or_path) {
   std::error_code error;
   if (fs::is_directory(name_or_path, error)) return name_or_path;
+  if (fs::is_regular_file(name_or_path, error)) {
+    check_not_gguf(name_or_path);
+    throw InputError("model {}: a file: expected the folder with config.json and the weights", name_or_path);
+  }
   std::vector<std::string> tried;
   for (const fs::path& place : data_places("models")) {
     if (is_model(place / name_or_path)) return (place / name_or_path).string();

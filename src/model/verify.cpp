@@ -6,7 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "core/json.h"
+#include "core/json_node.h"
 #include "deeptail/model.h"
 
 namespace deeptail {
@@ -21,26 +21,27 @@ struct Reference {
 };
 
 Reference parse_reference(std::string_view text, const std::string& where, const ModelConfig& config) {
+  const Json document = parse_json(text, where);
+  const JsonNode json(document, where);
+  const JsonNode inputs = json.at("inputs"), logits = json.at("logits");
   Reference r;
-  try {
-    const Json json = parse_json(text, where);
-    json.at("inputs").get_to(r.inputs);
-    json.at("token_ids").get_to(r.token_ids);
-    json.at("argmax").get_to(r.argmax);
-    json.at("logits").get_to(r.logits);
-    json.at("gap").get_to(r.gap);
-  } catch (const Json::exception& e) {
-    throw InputError("{}: {}", where, printable(e.what(), 200));
-  }
+  for (std::size_t i = 0; i < inputs.array_size(); ++i)
+    r.inputs.push_back(inputs.element(i).token_ids(config.d_vocab));
+  r.token_ids = json.at("token_ids").token_ids(config.d_vocab);
+  r.argmax = json.at("argmax").token_ids(config.d_vocab);
+  for (std::size_t i = 0; i < logits.array_size(); ++i) r.logits.push_back(logits.element(i).numbers());
+  r.gap = json.at("gap").numbers();
+
   const std::size_t n = r.inputs.size();
+  if (n == 0 || r.token_ids.empty())
+    throw InputError(
+        "{}: {} inputs and {} token_ids: expected at least one of each, there is nothing to compare", where,
+        n, r.token_ids.size());
   if (r.argmax.size() != n || r.logits.size() != n || r.gap.size() != n)
     throw InputError("{}: expected as many entries of argmax, logits and gap as of inputs ({})", where, n);
   for (const auto& row : r.logits)
     if (row.size() != r.token_ids.size())
       throw InputError("{}: expected {} logits per input, found {}", where, r.token_ids.size(), row.size());
-  for (const TokenId id : r.token_ids)
-    if (id < 0 || static_cast<std::size_t>(id) >= config.d_vocab)
-      throw InputError("{}: token_ids holds {}, outside the vocabulary of {}", where, id, config.d_vocab);
   return r;
 }
 
@@ -72,7 +73,7 @@ std::optional<VerifyReport> verify_model(const Transformer& model, const std::st
     report.argmax_clear += r.gap[i] > 1e-3;
     report.argmax_clear_equal += equal && r.gap[i] > 1e-3;
   }
-  if (report.n_logits > 0) report.mean_error = total_error / static_cast<double>(report.n_logits);
+  report.mean_error = total_error / static_cast<double>(report.n_logits);
   return report;
 }
 

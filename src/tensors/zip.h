@@ -1,5 +1,5 @@
 // The directory of a zip file, as far as torch.save uses the format: stored (uncompressed) entries, so that
-// an entry's bytes are a range of the mapped file. Read back to front:
+// an entry's bytes are a range of the file. Read back to front:
 //
 //   end record        "PK\5\6", last 22 bytes (plus a comment): number of entries, size and offset of the
 //   directory zip64 locator     "PK\6\7", 20 bytes before it, and zip64 end record "PK\6\6": the same in 64

@@ -17,8 +17,9 @@ bool touches_word(std::string_view text, Span span) {
          (span.end < text.size() && is_word(code_point_at(text, span.end).value));
 }
 
-std::size_t before_white_space(std::string_view text, std::size_t pos) {
-  while (pos > 0) {
+// Where the white space before `pos` begins, not before `from`.
+std::size_t before_white_space(std::string_view text, std::size_t pos, std::size_t from) {
+  while (pos > from) {
     const CodePoint c = code_point_before(text, pos);
     if (!is_white_space(c.value)) break;
     pos -= c.length;
@@ -26,14 +27,27 @@ std::size_t before_white_space(std::string_view text, std::size_t pos) {
   return pos;
 }
 
-std::size_t after_white_space(std::string_view text, std::size_t pos) {
-  while (pos < text.size()) {
-    const CodePoint c = code_point_at(text, pos);
-    if (!is_white_space(c.value)) break;
-    pos += c.length;
+// Where white space ends. Asked with ascending positions, it looks at every character once: tokens that are
+// white space themselves and take what follows would otherwise look at a long run again for each of them.
+class WhiteSpaceEnd {
+ public:
+  explicit WhiteSpaceEnd(std::string_view text) : text_(text) {}
+
+  std::size_t after(std::size_t pos) {
+    if (pos >= begin_ && pos <= end_) return end_;
+    begin_ = end_ = pos;
+    while (end_ < text_.size()) {
+      const CodePoint c = code_point_at(text_, end_);
+      if (!is_white_space(c.value)) break;
+      end_ += c.length;
+    }
+    return end_;
   }
-  return pos;
-}
+
+ private:
+  std::string_view text_;
+  std::size_t begin_ = 1, end_ = 0;  // of the run looked at last; none yet
+};
 
 }  // namespace
 
@@ -73,13 +87,14 @@ std::vector<AddedTokenFinder::Part> AddedTokenFinder::find(std::string_view text
   std::vector<Part> parts;
   std::size_t covered = 0;
   std::size_t from = 0;
+  WhiteSpaceEnd white_space(text);
   while (true) {
     auto [span, token] = next_match(text, from);
     if (token == nullptr) break;
     from = span.end;
     if (token->single_word && touches_word(text, span)) continue;
-    if (token->lstrip) span.begin = std::max(before_white_space(text, span.begin), covered);
-    if (token->rstrip) span.end = after_white_space(text, span.end);
+    if (token->lstrip) span.begin = std::max(before_white_space(text, span.begin, covered), covered);
+    if (token->rstrip) span.end = white_space.after(span.end);
     if (span.begin >= span.end) continue;  // white space that the token before took already
     if (covered < span.begin) parts.push_back({{covered, span.begin}, nullptr});
     parts.push_back({span, token});

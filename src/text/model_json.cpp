@@ -10,24 +10,23 @@ namespace {
 // Ids may leave gaps, but not so large that a small file asks for a large table.
 constexpr std::size_t kIdsPerToken = 16;
 constexpr std::size_t kFreeIds = 1024;
+constexpr std::size_t kMaxTokenIds = std::size_t{1} << 31;
 constexpr std::size_t kMaxAddedToken = 1024;  // bytes
-
-std::string shown(const Json& value) { return printable(json_text(value), 60); }
 
 void refuse_unless_empty(const JsonNode& model, const char* key) {
   if (!model.has(key)) return;
-  if (!model.at(key).string().empty())
+  if (!model.at(key).text().empty())
     throw InputError("{}: found {}; only null or \"\" is supported", model.at(key).where(),
-                     shown(model.at(key).value()));
+                     model.at(key).found());
 }
 
 void refuse_unsupported_options(const JsonNode& model) {
-  if (model.has("type") && model.at("type").string() != "BPE")
+  if (model.has("type") && model.at("type").text() != "BPE")
     throw InputError("{}: found {}; only \"BPE\" is supported", model.at("type").where(),
-                     shown(model.at("type").value()));
+                     model.at("type").found());
   if (model.has("dropout"))
     throw InputError("{}: found {}; only null is supported, as dropout makes encoding random",
-                     model.at("dropout").where(), shown(model.at("dropout").value()));
+                     model.at("dropout").where(), model.at("dropout").found());
   if (model.has("byte_fallback") && model.at("byte_fallback").boolean())
     throw InputError("{}: found true; only false is supported", model.at("byte_fallback").where());
   refuse_unless_empty(model, "continuing_subword_prefix");
@@ -55,12 +54,10 @@ void check_ids(const ModelSpec& model, const std::vector<AddedToken>& added, con
 void read_vocab(const JsonNode& node, ModelSpec& model) {
   node.expect_object();
   model.vocab.reserve(node.value().size());
+  const std::string place = node.where();
   for (const auto& [text, id] : node.value().items()) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > INT32_MAX)
-      throw InputError("{}: token \"{}\" has id {}; expected an integer from 0 to {}", node.where(),
-                       printable(text), shown(id), INT32_MAX);
-    if (text.empty()) throw InputError("{}: id {} has an empty token", node.where(), shown(id));
-    model.vocab.emplace_back(text, id.get<TokenId>());
+    if (text.empty()) throw InputError("{}: the empty text is no token", place);
+    model.vocab.emplace_back(text, JsonNode(id, place, text).token_id(kMaxTokenIds));
   }
   if (model.vocab.empty()) throw InputError("{}: no tokens; expected at least one", node.where());
   check_ids(model, {}, node.where());
@@ -77,8 +74,7 @@ std::pair<std::string_view, std::string_view> merge_parts(const JsonNode& merges
   } else if (value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_string()) {
     return {value[0].get_ref<const std::string&>(), value[1].get_ref<const std::string&>()};
   }
-  throw InputError("{}: found {}; expected two tokens, as \"a b\" or [\"a\", \"b\"]",
-                   merges.at(index).where(), shown(value));
+  merges.element(index).fail_expected("two tokens, as \"a b\" or [\"a\", \"b\"]");
 }
 
 void read_merges(const JsonNode& node, const VocabIds& ids, ModelSpec& model) {
@@ -91,7 +87,7 @@ void read_merges(const JsonNode& node, const VocabIds& ids, ModelSpec& model) {
     const auto id_of = [&](std::string_view token, std::string_view role) {
       const auto found = ids.find(token);
       if (found == ids.end())
-        throw InputError("{}: {} \"{}\" is not in model.vocab", node.at(i).where(), role, printable(token));
+        throw InputError("{}: {} \"{}\" is not in model.vocab", node.element(i).where(), role, printable(token));
       return found->second;
     };
     model.merges.push_back(
@@ -101,8 +97,8 @@ void read_merges(const JsonNode& node, const VocabIds& ids, ModelSpec& model) {
 
 AddedToken read_added_token(const JsonNode& node) {
   AddedToken token;
-  token.id = node.at("id").token_id();
-  token.content = node.at("content").string();
+  token.id = node.at("id").token_id(kMaxTokenIds);
+  token.content = node.at("content").text();
   const auto flag = [&](const char* key, bool otherwise) {
     return node.has(key) ? node.at(key).boolean() : otherwise;
   };
@@ -141,12 +137,12 @@ std::vector<AddedToken> read_added_tokens(const JsonNode& root, const ModelSpec&
   std::unordered_map<std::string, std::size_t> seen;
   const std::size_t n = list.array_size();
   for (std::size_t i = 0; i < n; ++i) {
-    AddedToken token = read_added_token(list.at(i));
+    AddedToken token = read_added_token(list.element(i));
     if (const auto [first, is_new] = seen.try_emplace(token.content, i); !is_new)
-      throw InputError("{}: \"{}\" was already given by added_tokens[{}]", list.at(i).where(),
+      throw InputError("{}: \"{}\" was already given by added_tokens[{}]", list.element(i).where(),
                        printable(token.content), first->second);
     if (const auto found = ids.find(token.content); found != ids.end() && found->second != token.id)
-      throw InputError("{}: \"{}\" has id {} here and id {} in model.vocab", list.at(i).where(),
+      throw InputError("{}: \"{}\" has id {} here and id {} in model.vocab", list.element(i).where(),
                        printable(token.content), token.id, found->second);
     added.push_back(std::move(token));
   }

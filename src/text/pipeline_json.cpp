@@ -7,7 +7,7 @@ namespace deeptail {
 
 namespace {
 
-const std::string& type_of(const JsonNode& node) { return node.at("type").string(); }
+const std::string& type_of(const JsonNode& node) { return node.at("type").text(); }
 
 [[noreturn]] void refuse_type(const JsonNode& node, std::string_view supported) {
   throw InputError("{}: found \"{}\"; supported are {}", node.at("type").where(), printable(type_of(node)),
@@ -20,7 +20,7 @@ void for_each_member(const JsonNode& node, const char* members, const Visit& vis
   if (type_of(node) != "Sequence") return visit(node);
   const JsonNode list = node.at(members);
   const std::size_t n = list.array_size();
-  for (std::size_t i = 0; i < n; ++i) for_each_member(list.at(i), members, visit);
+  for (std::size_t i = 0; i < n; ++i) for_each_member(list.element(i), members, visit);
 }
 
 SplitBehavior read_behavior(const JsonNode& node) {
@@ -32,13 +32,13 @@ SplitBehavior read_behavior(const JsonNode& node) {
       {"MergedWithNext", SplitBehavior::merged_with_next},
   }};
   for (const auto& [name, behavior] : kBehaviors)
-    if (node.string() == name) return behavior;
+    if (node.text() == name) return behavior;
   node.fail_expected("Removed, Isolated, Contiguous, MergedWithPrevious or MergedWithNext");
 }
 
 Regex read_pattern(const JsonNode& node) {
-  if (node.has("Regex")) return Regex::from_pattern(node.at("Regex").string(), node.at("Regex").where());
-  if (node.has("String")) return Regex::from_literal(node.at("String").string(), node.at("String").where());
+  if (node.has("Regex")) return Regex::from_pattern(node.at("Regex").text(), node.at("Regex").where());
+  if (node.has("String")) return Regex::from_literal(node.at("String").text(), node.at("String").where());
   node.fail_expected("{\"Regex\": ...} or {\"String\": ...}");
 }
 

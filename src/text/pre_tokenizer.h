@@ -40,10 +40,13 @@ extern const std::string_view kByteLevelPattern;
 class PieceFinder {
  public:
   explicit PieceFinder(const PreTokenizer& pre_tokenizer);
+  PieceFinder(const PieceFinder&) = delete;
+  PieceFinder& operator=(const PieceFinder&) = delete;
 
   // Calls sink(piece) for every piece in order. `text` must be valid UTF-8.
   template <class Sink>
   void for_each_piece(std::string_view text, Sink&& sink) {
+    clock_.add_text(text.size());
     run_splits(0, text, sink);
   }
 
@@ -111,6 +114,7 @@ class PieceFinder {
   }
 
   const PreTokenizer* pre_tokenizer_;
+  MatchClock clock_;               // of all matchers
   std::vector<Matcher> matchers_;  // one for each split, and one for `last`
   std::string prefixed_;
 };

@@ -16,14 +16,16 @@ namespace {
 
 constexpr std::size_t kMaxPattern = 16384;
 // A match may backtrack this often from one starting point, and more in long texts (a run of n spaces may
-// need n).
+// need n). Almost all need less than kFewBacktracks and are asked with that limit first.
+constexpr std::size_t kFewBacktracks = 4'000;
 constexpr std::size_t kMinBacktracks = 1'000'000;
 constexpr std::size_t kBacktracksPerByte = 4;
-// Starting points of one call of PCRE2, and calls between two looks at the clock.
+// Starting points of one call of PCRE2, and calls within few backtracks between two looks at the clock: a
+// fraction of a second at worst. Before every call with more backtracks the clock is looked at.
 constexpr std::size_t kWindow = 64;
 constexpr std::size_t kCallsPerCheck = 64;
 // Time for one encode call, hundreds of times what common patterns take.
-constexpr std::chrono::microseconds kMinTime = std::chrono::seconds(2);
+constexpr std::chrono::microseconds kMinTime = std::chrono::seconds(1);
 constexpr std::chrono::microseconds kTimePerByte{4};
 
 constexpr std::size_t kJitStackStart = std::size_t{64} << 10;
@@ -72,8 +74,16 @@ Regex Regex::from_literal(std::string_view text, std::string_view where) {
   return Regex(text, PCRE2_LITERAL, text, where);
 }
 
-Matcher::Matcher(const Regex& regex)
+void MatchClock::tick(const Regex& regex, bool costly) {
+  if (++n_calls_ % kCallsPerCheck != 0 && !costly) return;
+  if (std::chrono::steady_clock::now() - began_ > kMinTime + kTimePerByte * bytes_)
+    throw InputError("the tokenizer's pattern \"{}\" takes too long on a text of {} bytes", regex.shown_,
+                     bytes_);
+}
+
+Matcher::Matcher(const Regex& regex, MatchClock& clock)
     : regex_(&regex),
+      clock_(&clock),
       data_(not_null(pcre2_match_data_create(1, nullptr)), pcre2_match_data_free),
       context_(not_null(pcre2_match_context_create(nullptr)), pcre2_match_context_free) {}
 
@@ -81,10 +91,6 @@ void Matcher::start(std::string_view text) {
   text_ = text;
   position_ = 0;
   last_end_.reset();
-  total_bytes_ += text.size();
-  const std::size_t backtracks = std::max(kMinBacktracks, kBacktracksPerByte * text.size());
-  pcre2_set_match_limit(context_.get(),
-                        static_cast<std::uint32_t>(std::min<std::size_t>(backtracks, UINT32_MAX)));
 }
 
 std::optional<Span> Matcher::next() {
@@ -126,7 +132,15 @@ std::optional<Span> Matcher::search(std::size_t from) {
 }
 
 int Matcher::match(std::size_t from) {
-  if (++n_calls_ % kCallsPerCheck == 0) check_time();
+  clock_->tick(*regex_, false);
+  if (const int result = match_within(kFewBacktracks, from); result != PCRE2_ERROR_MATCHLIMIT) return result;
+  clock_->tick(*regex_, true);
+  return match_within(std::max(kMinBacktracks, kBacktracksPerByte * text_.size()), from);
+}
+
+int Matcher::match_within(std::size_t backtracks, std::size_t from) {
+  pcre2_set_match_limit(context_.get(),
+                        static_cast<std::uint32_t>(std::min<std::size_t>(backtracks, UINT32_MAX)));
   const auto attempt = [&] {
     return pcre2_match(regex_->code_.get(), reinterpret_cast<PCRE2_SPTR>(text_.data()), text_.size(), from,
                        PCRE2_NO_UTF_CHECK, data_.get(), context_.get());
@@ -136,12 +150,6 @@ int Matcher::match(std::size_t from) {
   stack_.reset(not_null(pcre2_jit_stack_create(kJitStackStart, kJitStackMax, nullptr)), pcre2_jit_stack_free);
   pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
   return attempt();
-}
-
-void Matcher::check_time() const {
-  if (std::chrono::steady_clock::now() - began_ > kMinTime + kTimePerByte * total_bytes_)
-    throw InputError("the tokenizer's pattern \"{}\" takes too long on a text of {} bytes", regex_->shown_,
-                     text_.size());
 }
 
 }  // namespace deeptail

@@ -28,16 +28,29 @@ class Regex {
 
  private:
   friend class Matcher;
+  friend class MatchClock;
   Regex(std::string_view pattern, unsigned options, std::string_view shown, std::string_view where);
   std::shared_ptr<const pcre2_real_code_8> code_;
   std::string shown_;  // for messages
+};
+
+// How long the matchers of one text may take together.
+class MatchClock {
+ public:
+  // Every call of PCRE2 is told; `costly` ones look at the clock at once. Throws InputError when time is up.
+  void tick(const Regex& regex, bool costly);
+  void add_text(std::size_t bytes) { bytes_ += bytes; }
+
+ private:
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::size_t bytes_ = 0, n_calls_ = 0;
 };
 
 // Finds the matches of one Regex in one text after the other; one thread only. Matches do not overlap, and an
 // empty match right after another match is skipped (as Oniguruma's Rust interface does it).
 class Matcher {
  public:
-  explicit Matcher(const Regex& regex);
+  Matcher(const Regex& regex, MatchClock& clock);
 
   void start(std::string_view text);
 
@@ -47,18 +60,16 @@ class Matcher {
  private:
   std::optional<Span> search(std::size_t from);
   int match(std::size_t from);
-  void check_time() const;
+  int match_within(std::size_t backtracks, std::size_t from);
 
   const Regex* regex_;
+  MatchClock* clock_;
   std::shared_ptr<pcre2_real_match_data_8> data_;
   std::shared_ptr<pcre2_real_match_context_8> context_;
   std::shared_ptr<pcre2_real_jit_stack_8> stack_;  // only once the default one was too small
   std::string_view text_;
   std::size_t position_ = 0;
   std::optional<std::size_t> last_end_;
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  std::size_t total_bytes_ = 0;  // of all texts so far
-  std::size_t n_calls_ = 0;
 };
 
 }  // namespace deeptail

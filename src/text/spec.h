@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json_node.h"
 #include "text/added_tokens.h"
 #include "text/bpe.h"
 #include "text/pre_tokenizer.h"
@@ -17,33 +17,6 @@ struct ModelSpec {
   std::vector<Merge> merges;
   bool ignore_merges = false;
   bool has_unk_token = false;
-};
-
-// A JSON value with the file and the path that lead to it, for messages.
-class JsonNode {
- public:
-  JsonNode(const Json& value, std::string_view file, std::string path)
-      : value_(&value), file_(file), path_(std::move(path)) {}
-
-  const Json& value() const { return *value_; }
-  std::string where() const;  // "FILE: model.vocab"
-
-  bool has(const char* key) const;  // present and not null; this must be an object
-  JsonNode at(const char* key) const;
-  JsonNode at(std::size_t index) const;
-
-  bool boolean() const;
-  const std::string& string() const;
-  TokenId token_id() const;
-  std::size_t array_size() const;  // throws unless this is an array
-  void expect_object() const;
-
-  [[noreturn]] void fail_expected(std::string_view expected) const;
-
- private:
-  const Json* value_;
-  std::string_view file_;
-  std::string path_;
 };
 
 // `model`

@@ -83,11 +83,15 @@ struct Tokenizer::Impl {
     ids.try_emplace(bytes, id);
   }
 
+  // Null for an id without a token.
+  const Token* find(TokenId id) const {
+    if (id < 0 || static_cast<std::size_t>(id) >= tokens.size()) return nullptr;
+    const Token& token = tokens[static_cast<std::size_t>(id)];
+    return token.exists ? &token : nullptr;
+  }
   const Token& token(TokenId id) const {
-    if (id < 0 || static_cast<std::size_t>(id) >= tokens.size() ||
-        !tokens[static_cast<std::size_t>(id)].exists)
-      throw InputError("there is no token {}; the tokenizer's ids go from 0 to {}", id, tokens.size() - 1);
-    return tokens[static_cast<std::size_t>(id)];
+    if (const Token* found = find(id)) return *found;
+    throw InputError("there is no token {}; the tokenizer's ids go from 0 to {}", id, tokens.size() - 1);
   }
 
   Bpe bpe;
@@ -145,6 +149,17 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   return out;
 }
 
+std::string Tokenizer::decode_all(std::span<const TokenId> ids) const {
+  std::string out;
+  for (const TokenId id : ids) {
+    if (const Token* token = impl_->find(id))
+      out += token->bytes;
+    else
+      out += fmt::format("<|id {}|>", id);
+  }
+  return out;
+}
+
 std::size_t Tokenizer::vocab_size() const { return impl_->tokens.size(); }
 
 std::optional<TokenId> Tokenizer::id_of(std::string_view token) const {
@@ -158,10 +173,9 @@ Tokenizer Tokenizer::load(const std::string& path) { return parse(MappedFile(pat
 
 Tokenizer Tokenizer::parse(std::string_view json, std::string_view where) {
   const Json document = parse_json(json, where);
-  const JsonNode root(document, where, "");
+  const JsonNode root(document, where);
   root.expect_object();
-  if (root.has("version") && root.at("version").string() != "1.0")
-    root.at("version").fail_expected("\"1.0\"");
+  if (root.has("version") && root.at("version").text() != "1.0") root.at("version").fail_expected("\"1.0\"");
   check_unapplied_parts(root);
   const ModelSpec model = read_model(root.at("model"));
   return Tokenizer(std::make_unique<Impl>(root, model, read_added_tokens(root, model)));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/json.h"
+
 namespace deeptail {
 
 namespace {
@@ -67,6 +69,7 @@ PackedWeights pack_weights(const ModelConfig& c, const ModelWeights& weights) {
   }
   out.head.ln_final = packed(weights.ln_final, c.eps);
   out.head.w_u = packed(weights.w_u);
+  out.head.owner = fmt::format("model {}", printable(c.model_name));
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "core/json.h"
 #include "deeptail/model.h"
@@ -46,6 +47,32 @@ void check_names(const TensorMap& tensors, const std::string& path) {
                      tensors.contains(kLnW) ? kLnW : kLnB);
 }
 
+// All logits of a row, one by one: only for rows with numbers that are not finite or extremely large.
+bool has_finite_logits(const Head& head, const float* row) {
+  std::vector<float> out(round_up(head.d_vocab(), kPanel));
+  gemm(1, {row, head.d_model()}, head.w_u, {out.data(), out.size()});
+  return std::all_of(out.begin(), out.end(), [](float x) { return std::isfinite(x); });
+}
+
+// A logit sums d_model products and a bias. Where every number of a row is so small that even their absolute
+// values cannot add up to the end of fp32, its logits are finite; comparing d_model numbers is nothing beside
+// d_vocab columns. A NaN compares as not small.
+void check_finite(const Head& head, std::size_t n, ConstRows normed) {
+  const double d = static_cast<double>(head.d_model()), largest = static_cast<double>(head.w_u.largest());
+  const double end = 0.5 * static_cast<double>(std::numeric_limits<float>::max());
+  const auto limit = static_cast<float>(std::clamp((end - largest) / (d * largest), 0.0, end));
+  for (std::size_t i = 0; i < n; ++i) {
+    const float* row = normed.row(i);
+    int small = 1;
+    for (std::size_t k = 0; k < head.d_model(); ++k) small &= std::abs(row[k]) <= limit ? 1 : 0;
+    if (small == 0 && !has_finite_logits(head, row))
+      throw InputError(
+          "{}: NaN or infinite logits for an input, though all weights are finite: its numbers grow beyond "
+          "float32, so there is no token that it says",
+          head.owner.empty() ? "unembedding" : head.owner);
+  }
+}
+
 }  // namespace
 
 Head Head::load(const std::string& path) {
@@ -61,6 +88,7 @@ Head Head::load(const std::string& path) {
   if (tensors.contains(kBu)) b_u = take_vector(tensors, path, kBu, "d_vocab", d_vocab);
   Head head;
   head.w_u = PackedMatrix(to_float(w_u), d_model, d_vocab, b_u);
+  head.owner = path;
   if (tensors.contains(kLnW)) {
     const auto w = take_vector(tensors, path, kLnW, "d_model", d_model),
                b = take_vector(tensors, path, kLnB, "d_model", d_model);
@@ -70,8 +98,11 @@ Head Head::load(const std::string& path) {
 }
 
 void Head::normalise(std::size_t n, ConstRows resid, Rows out) const {
-  if (ln_final) return layernorm(n, resid, *ln_final, out);
-  for (std::size_t i = 0; i < n; ++i) std::copy_n(resid.row(i), d_model(), out.row(i));
+  if (ln_final)
+    layernorm(n, resid, *ln_final, out);
+  else
+    for (std::size_t i = 0; i < n; ++i) std::copy_n(resid.row(i), d_model(), out.row(i));
+  check_finite(*this, n, out);
 }
 
 void save_head(const std::string& path, const Head& head) {

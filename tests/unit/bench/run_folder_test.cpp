@@ -234,7 +234,8 @@ TEST_F(RunFolder, HeaderOfAnotherRun) {
                    "runs/x: holds a run with another " + part);
   };
   refused([](RunHeader& h) { h.suite_sha256[0] = 'b'; }, "suite (SHA-256): aaaa");
-  refused([](RunHeader& h) { h.models[0].sha256[0] = 'c'; }, "model dt-1l (SHA-256)");
+  refused([](RunHeader& h) { h.models[0].sha256[0] = 'c'; },
+          "model dt-1l (its weights or its config.json differ: SHA-256)");
   refused([](RunHeader& h) { h.distributions[0].sha256[0] = 'd'; }, "distribution hex (SHA-256)");
   refused([](RunHeader& h) { h.version = "0.2.0"; }, "version of deeptail: 0.1.0 then, 0.2.0 now");
   expect_refused([] { parse_run_header(R"({"schema":2})", "run.json"); }, "expected 1, found 2");

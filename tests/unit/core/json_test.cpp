@@ -22,6 +22,14 @@ TEST(Json, NamesFileAndOffset) {
   EXPECT_EQ(message_of(""), "file.json: not valid JSON at byte 1 of 0");
 }
 
+TEST(Json, RefusesKeysThatOccurTwice) {
+  EXPECT_EQ(message_of(R"({"a": {"b": 1, "c": 2, "b": 1}})"),
+            "file.json: key \"b\" occurs twice in one object: expected it once");
+  EXPECT_EQ(message_of(R"({"a": 1, "\u0061": 2})"),
+            "file.json: key \"a\" occurs twice in one object: expected it once");
+  EXPECT_EQ(message_of(R"([{"a": 1}, {"a": {"a": 2}}])"), "");
+}
+
 TEST(Json, RefusesDeepNesting) {
   const std::string deep = std::string(100000, '[');
   EXPECT_EQ(message_of(deep), "file.json: JSON nested deeper than 64 levels");

@@ -4,12 +4,23 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/regular_file.h"
+#include "core/sha256.h"
 #include "deeptail/core.h"
 
 namespace deeptail {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::string refusal_of_file(const std::string& path) {
+  try {
+    MappedFile file(path);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
 
 TEST(MappedFile, ReadsWholeAndEmptyFiles) {
   const fs::path path = fs::temp_directory_path() / "deeptail_mapped_file_test";
@@ -28,6 +39,37 @@ TEST(MappedFile, RefusesWhatIsNotAFile) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THROW(MappedFile(pipe.string()), InputError);  // and does not wait for a writer
   fs::remove(pipe);
+  EXPECT_EQ(refusal_of_file("/dev/zero"), "/dev/zero: expected a regular file, found a device");
+  EXPECT_EQ(refusal_of_file(std::string("/dev/null\0.json", 15)),
+            "/dev/null\\x00.json: cannot open: the name holds a NUL");
+  EXPECT_THROW(sha256_of_file("/dev/zero"), InputError);
+}
+
+TEST(MappedFile, KeepsWhatItReadWhenTheFileShrinks) {
+  const fs::path path = fs::temp_directory_path() / "deeptail_mapped_file_shrinks";
+  std::ofstream(path) << std::string(100'000, 'x');
+  const MappedFile file(path.string());
+  fs::resize_file(path, 10);
+  EXPECT_EQ(file.text(), std::string(100'000, 'x'));  // a mapping would end in a bus error
+  fs::remove(path);
+}
+
+TEST(RegularFile, TellsThatAFileBecameShorter) {
+  const fs::path path = fs::temp_directory_path() / "deeptail_regular_file_shrinks";
+  std::ofstream(path) << std::string(1000, 'x');
+  const RegularFile file(path.string());
+  fs::resize_file(path, 300);
+  std::vector<std::byte> out(file.size());
+  EXPECT_EQ(file.read(0, out), 300u);
+  try {
+    file.read_all(0, out);
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.what(), path.string() +
+                            ": became shorter while it was read: expected 1000 bytes, found 300; "
+                            "try again when it is complete");
+  }
+  fs::remove(path);
 }
 
 }  // namespace

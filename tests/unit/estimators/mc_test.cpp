@@ -3,7 +3,6 @@
 #include <cmath>
 #include <set>
 
-#include "core/sha256.h"
 #include "sizes.h"
 #include "subject.h"
 
@@ -76,11 +75,6 @@ TEST(Mc, StopsWhenToldAndSaysSo) {
   ASSERT_EQ(e.warnings.size(), 1u);
   EXPECT_NE(e.warnings[0].find("ended after"), std::string::npos);
   EXPECT_THROW(McConfig{.budget = 0}.validate(), InputError);
-}
-
-TEST(Provenance, HashOfTheWeightFile) {
-  const std::string folder = fmt::format("{}/models/dt-1l", DEEPTAIL_SOURCE);
-  EXPECT_EQ(weights_sha256(folder), sha256_of_file(folder + "/model.safetensors"));
 }
 
 // One layer, by hand: QKV and output 4 d^2, MLP 2 * d * d_mlp, a multiply and an add each.

@@ -32,7 +32,7 @@ TEST(Fits, LengthVocabularyAndTokenizer) {
   config.n_ctx = 64;
   config.d_vocab = 4079;
   EXPECT_EQ(refusal(dist, config, ""),
-            "distribution hex: position 1 can hold token id 4079, but model m has ids 0 to 4078");
+            "distribution hex: made for a vocabulary of 4096 tokens, but model m has 4079");
 }
 
 }  // namespace

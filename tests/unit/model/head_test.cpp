@@ -52,6 +52,44 @@ TEST(Head, WrittenAndReadBackGivesTheSameLogits) {
   EXPECT_EQ(expected, found);
 }
 
+// A model may overflow though all its weights are finite; what it then says is nothing.
+TEST(Head, LogitsThatAreNotFiniteAreRefused) {
+  HeadFile file;
+  file.drop("ln_final.w");
+  file.drop("ln_final.b");
+  file.w_u.assign(file.w_u.size(), 1e30f);
+  file.w_u[0] = -1e30f;
+  const Head head = Head::load(file.write());
+  ThreadPool pool(2);
+  const auto run = [&](std::vector<float> row) {
+    std::vector<float> rows(200 * 4, 1.0f), all(200 * 6);
+    std::copy(row.begin(), row.end(), rows.begin() + 150 * 4);
+    const ConstRows resid{rows.data(), 4};
+    const std::string message =
+        head.owner +
+        ": NaN or infinite logits for an input, though all weights are finite: its numbers grow "
+        "beyond float32, so there is no token that it says";
+    std::vector<TokenId> said(200);
+    std::vector<Margin> found(200);
+    std::vector<std::uint8_t> event(200);
+    const Target target({1}, head);
+    const MarginTest test(head, target);
+    const auto scratch = test.make_scratch();
+    expect_refused([&] { argmax(head, 200, resid, pool, said); }, {message});
+    expect_refused([&] { logits(head, 200, resid, pool, {all.data(), 6}); }, {message});
+    expect_refused([&] { margins(head, target, 200, resid, pool, found); }, {message});
+    expect_refused([&] { test.event(200, resid, event, *scratch); }, {message});
+  };
+  run({NAN, 0, 0, 0});
+  run({0, 0, INFINITY, 0});
+  run({0, 1e10f, 0, 0});              // infinite logits
+  run({1e10f, 0, 0, -1e10f});         // NaN
+  std::vector<float> large(4, 5e7f);  // 2e38 is a number
+  std::vector<TokenId> said(1);
+  argmax(head, 1, {large.data(), 4}, pool, said);
+  EXPECT_EQ(said[0], 1);
+}
+
 TEST(Head, WithoutNormTheActivationsCountAsNormalised) {
   HeadFile file;
   file.drop("ln_final.w");

@@ -51,6 +51,13 @@ TEST(AddedTokens, OverlapWithWhatWasStripped) {
   EXPECT_EQ(shown(tokenizer, "a\n\n\nb"), "a[302]b");
 }
 
+TEST(AddedTokens, ThatAreWhiteSpaceAndStripTakeLinearTime) {
+  const std::size_t n = 1'000'000;  // half an hour, if it were quadratic
+  const std::string spaces(n, ' ');
+  for (const char* flag : {"lstrip", "rstrip"})
+    EXPECT_EQ(with_added({added_token(300, " ", {{flag, true}})}).encode(spaces), Ids(n, 300)) << flag;
+}
+
 TEST(AddedTokens, SingleWords) {
   const Tokenizer tokenizer = with_added({added_token(300, "cat", {{"single_word", true}})});
   EXPECT_EQ(shown(tokenizer, "cat"), "[300]");

@@ -38,67 +38,67 @@ void expect_messages(const std::vector<Case>& cases) {
 TEST(MalformedTokenizer, NotADocument) {
   expect_message("", "not valid JSON");
   expect_message("{", "not valid JSON");
-  expect_message("[]", "found []; expected an object");
-  expect_message("{}", "the key \"model\" is missing");
-  expect_message("{\"model\": null}", "model: found null; expected an object");
-  expect_message("{\"version\": \"2.0\"}", "version: found \"2.0\"; expected \"1.0\"");
+  expect_message("[]", "expected an object, found []");
+  expect_message("{}", "key \"model\" is missing");
+  expect_message("{\"model\": null}", "model\": expected an object");
+  expect_message("{\"version\": \"2.0\"}", "version\": expected \"1.0\"");
 }
 
 TEST(MalformedTokenizer, Model) {
   expect_messages({
-      {"model.type: found \"WordPiece\"; only \"BPE\" is supported",
+      {"model.type\": found \"WordPiece\"; only \"BPE\" is supported",
        [](Json& j) { j["model"]["type"] = "WordPiece"; }},
-      {"model.type: found 3; expected a string", [](Json& j) { j["model"]["type"] = 3; }},
-      {"model.dropout: found 0.1; only null", [](Json& j) { j["model"]["dropout"] = 0.1; }},
-      {"model.byte_fallback: found true; only false", [](Json& j) { j["model"]["byte_fallback"] = true; }},
-      {"model.byte_fallback: found \"no\"; expected true or false",
-       [](Json& j) { j["model"]["byte_fallback"] = "no"; }},
-      {"model.continuing_subword_prefix: found \"##\"; only",
+      {"model.type\": expected text", [](Json& j) { j["model"]["type"] = 3; }},
+      {"model.dropout\": found 0.1; only null", [](Json& j) { j["model"]["dropout"] = 0.1; }},
+      {"model.byte_fallback\": found true; only false", [](Json& j) { j["model"]["byte_fallback"] = true; }},
+      {"model.byte_fallback\": expected true or false", [](Json& j) { j["model"]["byte_fallback"] = "no"; }},
+      {"model.continuing_subword_prefix\": found \"##\"; only",
        [](Json& j) { j["model"]["continuing_subword_prefix"] = "##"; }},
-      {"model.end_of_word_suffix: found \"</w>\"; only",
+      {"model.end_of_word_suffix\": found \"</w>\"; only",
        [](Json& j) { j["model"]["end_of_word_suffix"] = "</w>"; }},
       {"model.unk_token is set and model.vocab has no token for the byte 0x21",
        [](Json& j) {
          j["model"]["unk_token"] = "<unk>";
          j["model"]["vocab"].erase("!");
        }},
-      {"the key \"vocab\" is missing", [](Json& j) { j["model"].erase("vocab"); }},
-      {"the key \"merges\" is missing", [](Json& j) { j["model"].erase("merges"); }},
-      {"model.vocab: found [1]; expected an object", [](Json& j) { j["model"]["vocab"] = Json::array({1}); }},
-      {"model.vocab: no tokens", [](Json& j) { j["model"]["vocab"] = Json::object(); }},
-      {"token \"zz\" has id -1; expected an integer from 0", [](Json& j) { j["model"]["vocab"]["zz"] = -1; }},
-      {"token \"zz\" has id 1.5; expected an integer", [](Json& j) { j["model"]["vocab"]["zz"] = 1.5; }},
-      {"token \"zz\" has id \"7\"; expected an integer", [](Json& j) { j["model"]["vocab"]["zz"] = "7"; }},
-      {"token \"zz\" has id 4294967296; expected an integer",
+      {"key \"model.vocab\" is missing", [](Json& j) { j["model"].erase("vocab"); }},
+      {"key \"model.merges\" is missing", [](Json& j) { j["model"].erase("merges"); }},
+      {"model.vocab\": expected an object", [](Json& j) { j["model"]["vocab"] = Json::array({1}); }},
+      {"model.vocab\": no tokens", [](Json& j) { j["model"]["vocab"] = Json::object(); }},
+      {"key \"zz\": expected a token id from 0 to 2147483647, found -1",
+       [](Json& j) { j["model"]["vocab"]["zz"] = -1; }},
+      {"key \"zz\": expected a token id from 0 to 2147483647, found 1.5",
+       [](Json& j) { j["model"]["vocab"]["zz"] = 1.5; }},
+      {"key \"zz\": expected a token id from 0 to 2147483647, found \"7\"",
+       [](Json& j) { j["model"]["vocab"]["zz"] = "7"; }},
+      {"key \"zz\": expected a token id from 0 to 2147483647, found 4294967296",
        [](Json& j) { j["model"]["vocab"]["zz"] = 4294967296; }},
       {"too far beyond the 258 tokens", [](Json& j) { j["model"]["vocab"]["zz"] = 2000000000; }},
       {"have the same id 97; ids must be unique", [](Json& j) { j["model"]["vocab"]["zz"] = 97; }},
-      {"id 300 has an empty token", [](Json& j) { j["model"]["vocab"][""] = 300; }},
+      {"the empty text is no token", [](Json& j) { j["model"]["vocab"][""] = 300; }},
   });
 }
 
 TEST(MalformedTokenizer, Merges) {
   expect_messages({
-      {"model.merges: found {}; expected an array", [](Json& j) { j["model"]["merges"] = Json::object(); }},
-      {"model.merges[1]: found \"abc\"; expected two tokens",
-       [](Json& j) { j["model"]["merges"].push_back("abc"); }},
-      {"model.merges[1]: found \"a b c\"; expected two tokens",
-       [](Json& j) { j["model"]["merges"].push_back("a b c"); }},
-      {"model.merges[1]: found [\"a\"]; expected two tokens",
+      {"model.merges\": expected an array", [](Json& j) { j["model"]["merges"] = Json::object(); }},
+      {"model.merges[1]\": expected two tokens", [](Json& j) { j["model"]["merges"].push_back("abc"); }},
+      {"model.merges[1]\": expected two tokens", [](Json& j) { j["model"]["merges"].push_back("a b c"); }},
+      {"model.merges[1]\": expected two tokens",
        [](Json& j) { j["model"]["merges"].push_back(Json::array({"a"})); }},
-      {"model.merges[1]: found [1,2]; expected two tokens",
+      {"model.merges[1]\": expected two tokens",
        [](Json& j) {
          j["model"]["merges"].push_back(Json::array({1, 2}));
        }},
-      {"model.merges[1]: its left part \"xx\" is not in model.vocab",
+      {"model.merges[1]\": its left part \"xx\" is not in model.vocab",
        [](Json& j) { j["model"]["merges"].push_back("xx a"); }},
-      {"model.merges[1]: its right part \"xx\" is not in model.vocab",
+      {"model.merges[1]\": its right part \"xx\" is not in model.vocab",
        [](Json& j) {
          j["model"]["merges"].push_back(Json::array({"a", "xx"}));
        }},
-      {"model.merges[1]: its result \"ac\" is not in model.vocab",
+      {"model.merges[1]\": its result \"ac\" is not in model.vocab",
        [](Json& j) { j["model"]["merges"].push_back("a c"); }},
-      {"model.merges[1]: its left part \"\" is not in model.vocab",
+      {"model.merges[1]\": its left part \"\" is not in model.vocab",
        [](Json& j) { j["model"]["merges"].push_back(" a"); }},
   });
 }
@@ -106,18 +106,17 @@ TEST(MalformedTokenizer, Merges) {
 TEST(MalformedTokenizer, AddedTokens) {
   const auto add = [](Json token) { return [token](Json& j) { j["added_tokens"].push_back(token); }; };
   expect_messages({
-      {"added_tokens: found 7; expected an array", [](Json& j) { j["added_tokens"] = 7; }},
-      {"added_tokens[0]: found \"<s>\"; expected an object", add("<s>")},
-      {"added_tokens[0]: the key \"id\" is missing", add({{"content", "<s>"}})},
-      {"added_tokens[0]: the key \"content\" is missing", add({{"id", 300}})},
-      {"added_tokens[0].id: found -3; expected an integer", add(added_token(-3, "<s>"))},
-      {"added_tokens[0].lstrip: found 1; expected true or false",
-       add(added_token(300, "<s>", {{"lstrip", 1}}))},
-      {"added_tokens[0]: the content has 0 bytes", add(added_token(300, ""))},
-      {"added_tokens[0]: the content has 5000 bytes", add(added_token(300, std::string(5000, 'x')))},
+      {"added_tokens\": expected an array", [](Json& j) { j["added_tokens"] = 7; }},
+      {"added_tokens[0]\": expected an object", add("<s>")},
+      {"key \"added_tokens[0].id\" is missing", add({{"content", "<s>"}})},
+      {"key \"added_tokens[0].content\" is missing", add({{"id", 300}})},
+      {"added_tokens[0].id\": expected a token id", add(added_token(-3, "<s>"))},
+      {"added_tokens[0].lstrip\": expected true or false", add(added_token(300, "<s>", {{"lstrip", 1}}))},
+      {"added_tokens[0]\": the content has 0 bytes", add(added_token(300, ""))},
+      {"added_tokens[0]\": the content has 5000 bytes", add(added_token(300, std::string(5000, 'x')))},
       {"tokens \"a\" and \"<s>\" have the same id 97", add(added_token(97, "<s>"))},
       {"\"ab\" has id 300 here and id 256 in model.vocab", add(added_token(300, "ab"))},
-      {"added_tokens[1]: \"<s>\" was already given by added_tokens[0]",
+      {"added_tokens[1]\": \"<s>\" was already given by added_tokens[0]",
        [](Json& j) {
          j["added_tokens"] = {added_token(300, "<s>"), added_token(301, "<s>")};
        }},
@@ -127,54 +126,54 @@ TEST(MalformedTokenizer, AddedTokens) {
 
 TEST(MalformedTokenizer, Pipeline) {
   expect_messages({
-      {"normalizer.type: found \"NFKC\"; supported are NFC",
+      {"normalizer.type\": found \"NFKC\"; supported are NFC",
        [](Json& j) {
          j["normalizer"] = {{"type", "NFKC"}};
        }},
-      {"normalizer.normalizers[1].type: found \"Lowercase\"",
+      {"normalizer.normalizers[1].type\": found \"Lowercase\"",
        [](Json& j) {
          j["normalizer"] = {{"type", "Sequence"},
                             {"normalizers", {{{"type", "NFC"}}, {{"type", "Lowercase"}}}}};
        }},
-      {"normalizer: the key \"type\" is missing", [](Json& j) { j["normalizer"] = Json::object(); }},
+      {"key \"normalizer.type\" is missing", [](Json& j) { j["normalizer"] = Json::object(); }},
       {"the pre_tokenizer is missing or null; supported are ByteLevel",
        [](Json& j) { j["pre_tokenizer"] = nullptr; }},
-      {"pre_tokenizer.type: found \"Metaspace\"; supported are ByteLevel",
+      {"pre_tokenizer.type\": found \"Metaspace\"; supported are ByteLevel",
        [](Json& j) {
          j["pre_tokenizer"] = {{"type", "Metaspace"}};
        }},
-      {"pre_tokenizer: the key \"add_prefix_space\" is missing",
+      {"key \"pre_tokenizer.add_prefix_space\" is missing",
        [](Json& j) {
          j["pre_tokenizer"] = {{"type", "ByteLevel"}};
        }},
-      {"pre_tokenizer: no ByteLevel in it", [](Json& j) { j["pre_tokenizer"] = sequence({}); }},
-      {"pre_tokenizer.pretokenizers[1]: follows ByteLevel",
+      {"pre_tokenizer\": no ByteLevel in it", [](Json& j) { j["pre_tokenizer"] = sequence({}); }},
+      {"pre_tokenizer.pretokenizers[1]\": follows ByteLevel",
        [](Json& j) {
          j["pre_tokenizer"] = sequence({byte_level(), {{"type", "Digits"}, {"individual_digits", true}}});
        }},
-      {"pre_tokenizer.pretokenizers: found 5; expected an array",
+      {"pre_tokenizer.pretokenizers\": expected an array",
        [](Json& j) {
          j["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", 5}};
        }},
-      {"the key \"individual_digits\" is missing",
+      {"pretokenizers[0].individual_digits\" is missing",
        [](Json& j) {
          j["pre_tokenizer"] = sequence({{{"type", "Digits"}}});
        }},
-      {"behavior: found \"Sideways\"; expected Removed",
+      {"behavior\": expected Removed",
        [](Json& j) { j["pre_tokenizer"] = sequence({split_json("String", " ", "Sideways")}); }},
-      {"pattern: found {\"Glob\":\"*\"}; expected {\"Regex\"",
+      {"pattern\": expected {\"Regex\"",
        [](Json& j) { j["pre_tokenizer"] = sequence({split_json("Glob", "*", "Isolated")}); }},
-      {"pre_tokenizer.pretokenizers[0].pattern.Regex: the pattern \"(\" cannot be compiled",
+      {"pre_tokenizer.pretokenizers[0].pattern.Regex\": the pattern \"(\" cannot be compiled",
        [](Json& j) { j["pre_tokenizer"] = sequence({split_json("Regex", "(", "Isolated")}); }},
       {"at most 16384 are supported",
        [](Json& j) {
          j["pre_tokenizer"] = sequence({split_json("Regex", std::string(20'000, 'a'), "Isolated")});
        }},
-      {"post_processor.type: found \"BertProcessing\"",
+      {"post_processor.type\": found \"BertProcessing\"",
        [](Json& j) {
          j["post_processor"] = {{"type", "BertProcessing"}};
        }},
-      {"decoder.type: found \"Metaspace\"; supported are ByteLevel",
+      {"decoder.type\": found \"Metaspace\"; supported are ByteLevel",
        [](Json& j) {
          j["decoder"] = {{"type", "Metaspace"}};
        }},

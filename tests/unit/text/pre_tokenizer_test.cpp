@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
+#include "sizes.h"
 #include "small_tokenizer.h"
 #include "text/spec.h"
 
@@ -109,6 +112,24 @@ TEST(Sequence, MayBeNested) {
   const Json digits = {{"type", "Digits"}, {"individual_digits", true}};
   const Json inner = sequence({split_json("String", "|", "Removed"), digits});
   EXPECT_EQ(pieces_of(sequence({inner, byte_level()}), "a b|c12"), (Pieces{"a", " b", "c", "1", "2"}));
+}
+
+// All splits of a file share the time of one text.
+TEST(PreTokenizer, ManySlowSplitsEndWithASentence) {
+  Json document = small_tokenizer();
+  std::vector<Json> parts(50, split_json("Regex", "(?=(?:a|a){18}c)|b", "Isolated"));
+  parts.push_back(byte_level(false, false));
+  document["pre_tokenizer"] = sequence(parts);
+  const Tokenizer tokenizer = load_small(document);
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    tokenizer.encode(std::string(4000, 'a'));
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_STREQ(e.what(),
+                 "the tokenizer's pattern \"(?=(?:a|a){18}c)|b\" takes too long on a text of 4000 bytes");
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(sized(4, 20)));
 }
 
 }  // namespace

@@ -11,7 +11,9 @@ namespace deeptail {
 namespace {
 
 std::vector<std::string> matches(const Regex& regex, std::string_view text) {
-  Matcher matcher(regex);
+  MatchClock clock;
+  clock.add_text(text.size());
+  Matcher matcher(regex, clock);
   matcher.start(text);
   std::vector<std::string> found;
   while (const auto span = matcher.next())

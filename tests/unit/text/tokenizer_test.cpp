@@ -107,6 +107,7 @@ TEST(Tokenizer, IdsAndBytes) {
     EXPECT_THROW(tokenizer.bytes_of(bad), InputError) << bad;
     EXPECT_THROW(tokenizer.decode(Ids{'a', bad}), InputError) << bad;
   }
+  EXPECT_EQ(tokenizer.decode_all(Ids{'a', 259, 260, 70000, 'b'}), "a<|id 259|><s><|id 70000|>b");
 }
 
 TEST(Tokenizer, IgnoreMergesTakesWholeWords) {

@@ -1,0 +1,59 @@
+#include "unit/model/fixture.h"
+#include "unit/tensors/build_files.h"
+
+namespace deeptail {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Identity : public ::testing::Test {
+ protected:
+  Identity() {
+    fs::copy(std::string(DEEPTAIL_TEST_DATA) + "/model/rand-1l-64", folder_.path("m"));
+    config_ = parse_json(testing::read_whole(folder_.path("m/config.json")), "config.json");
+  }
+  std::string after(const Json& config) const {
+    folder_.write("m/config.json", json_text(config));
+    return model_sha256(folder_.path("m"));
+  }
+
+  testing::TempFolder folder_;
+  Json config_;
+};
+
+TEST_F(Identity, IsOfTheValuesThatChangeTheLogits) {
+  const std::string before = model_sha256(folder_.path("m"));
+  Json renamed = config_;
+  renamed["model_name"] = "another";
+  renamed["seed"] = 7;
+  renamed.erase("normalization_type");
+  EXPECT_EQ(after(renamed), before);  // and written in one line
+  Json eps = config_;
+  eps["eps"] = 0.5;
+  EXPECT_NE(after(eps), before);
+  eps.erase("eps");
+  eps["ln_eps"] = config_.at("eps");
+  EXPECT_EQ(after(eps), before);
+  for (const char* key : {"n_layers", "d_model", "n_heads", "d_head", "d_mlp", "n_ctx", "d_vocab"}) {
+    Json size = config_;
+    size[key] = size.at(key).get<int>() + 1;
+    EXPECT_NE(after(size), before) << key;
+  }
+}
+
+TEST_F(Identity, IsOfTheWeights) {
+  const std::string before = model_sha256(folder_.path("m"));
+  std::string weights = testing::read_whole(folder_.path("m/model.safetensors"));
+  weights.back() = static_cast<char>(weights.back() ^ 1);
+  folder_.write("m/model.safetensors", weights);
+  EXPECT_NE(model_sha256(folder_.path("m")), before);
+}
+
+// Files of results refer to models by it, so it must never change.
+TEST(ShippedModels, KeepTheirIdentity) {
+  EXPECT_EQ(model_sha256(std::string(DEEPTAIL_SOURCE) + "/models/dt-1l"),
+            "9fdfd51740ea330ca8c4902ee724e6a7df1d34a4b668b3f6622a1f0b00bd5fd1");
+}
+
+}  // namespace
+}  // namespace deeptail
