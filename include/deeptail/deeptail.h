@@ -11,6 +11,7 @@
 #include "deeptail/model.h"
 
 #include "deeptail/inputs.h"
+#include "deeptail/load.h"
 
 #include "deeptail/activations.h"
 #include "deeptail/prior.h"

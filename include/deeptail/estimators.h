@@ -15,6 +15,7 @@
 #include "deeptail/activations.h"
 #include "deeptail/device.h"
 #include "deeptail/inputs.h"
+#include "deeptail/load.h"
 #include "deeptail/model.h"
 #include "deeptail/splitting.h"
 
@@ -97,6 +98,10 @@ struct Estimate {
       -std::numeric_limits<double>::infinity();  // Markov: p is below with at most 5% chance
   Provenance provenance = {};
 };
+Provenance provenance_of(const LoadedModel& model, const Distribution& dist);
+// Gives the estimate's triggers and positions their text; without a tokenizer they have none.
+void decode_tokens(Estimate& estimate, const std::optional<NamedTokenizer>& tokenizer);
+
 // What `deeptail estimate --json` prints: one line. Infinite values are the strings "inf" and "-inf".
 std::string to_json(const Estimate& estimate);
 
@@ -206,4 +211,4 @@ void tokensplit_many(const Transformer& model, const Distribution& dist,
 Estimate tokensplit_on_cuda(const Transformer& model, const Distribution& dist, const Target& target,
                             const TokensplitConfig& config, const KeepGoing& keep_going = {});
 
-}  // namespace deeptail
+}  // namespace gnu::visibility("default")]]deeptail

@@ -8,8 +8,8 @@
 #include "bench/truth.h"
 #include "core/json.h"
 #include "core/sha256.h"
+#include "deeptail/estimators.h"
 #include "deeptail/temperatures.h"
-#include "estimators/load_subject.h"
 
 namespace deeptail {
 

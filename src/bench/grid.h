@@ -6,7 +6,7 @@
 
 #include "bench/suite.h"
 #include "deeptail/bench.h"
-#include "estimators/load_subject.h"
+#include "deeptail/estimators.h"
 
 namespace deeptail {
 

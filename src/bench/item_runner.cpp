@@ -76,13 +76,13 @@ void repeat_rows(Activations& activations, std::size_t n) {
 }  // namespace
 
 bool ItemRunner::capture_for(std::uint64_t wanted, std::uint64_t seed, const Fraction& keep_going) {
-  const std::size_t fewest = 4 * subject_->model.config().d_model;  // for moments
+  const std::size_t fewest = 4 * model_->config().d_model;  // for moments
   const auto start = RunnerClock::now();
   double first_seconds = 0.0;
   std::uint64_t first_batch = 0;
   bool given_up = false;
-  activations_ = capture(
-      subject_->model, subject_->dist, {.count = wanted, .seed = seed}, pool_, [&](std::uint64_t done) {
+  activations_ =
+      capture(model_->transformer, dist_, {.count = wanted, .seed = seed}, pool_, [&](std::uint64_t done) {
         if (first_batch == 0) first_batch = done, first_seconds = seconds_since(start);
         given_up = given_up || !keep_going(0.0);
         return !given_up && (done < fewest || seconds_since(start) < most_capture_seconds_);
@@ -103,8 +103,14 @@ bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
   if (pair_ != item.pair) {
     pair_.reset();
     captured_ = 0;
-    subject_ = std::make_unique<Subject>(load_subject(pair.model_path, pair.dist_path));
-    check_unchanged(grid_.header, subject_->provenance);
+    if (model_path_ != pair.model_path) {  // pairs of one model follow each other
+      model_path_.clear();
+      model_.reset();  // before the next one is there
+      model_.emplace(load_model(pair.model_path));
+      model_path_ = pair.model_path;
+    }
+    dist_ = load_distribution(pair.dist_path, *model_);
+    check_unchanged(grid_.header, provenance_of(*model_, dist_));
     pair_ = item.pair;
   }
   const std::uint64_t wanted = grid_.suite.variants[item.variant].method.calibration;
@@ -114,7 +120,7 @@ bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
   captured_ = 0;
   activations_ = {};  // before the next ones are there
   const Method& method = grid_.suite.variants[item.variant].method;
-  const std::size_t d = subject_->model.config().d_model;
+  const std::size_t d = model_->config().d_model;
   try {
     check_memory(fmt::format("{} on {} activations", method.name, wanted),
                  2.0 * capture_bytes(wanted, d) + (method.bytes ? method.bytes(wanted, d) : 0.0),
@@ -131,10 +137,10 @@ bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
 }
 
 MethodInput ItemRunner::model_input() const {
-  return {.model = &subject_->model,
-          .dist = &subject_->dist,
-          .head = &subject_->model.head(),
-          .provenance = subject_->provenance};
+  return {.model = &model_->transformer,
+          .dist = &dist_,
+          .head = &model_->head(),
+          .provenance = provenance_of(*model_, dist_)};
 }
 
 Estimate ItemRunner::estimate(const GridItem& item, const MethodHooks& hooks) {
@@ -145,13 +151,13 @@ Estimate ItemRunner::estimate(const GridItem& item, const MethodHooks& hooks) {
   MethodInput input = model_input();
   if (on_cloud) {
     input.activations = &activations_;
-    input.capture_cost = capture_cost(subject_->model.config(), subject_->dist, captured_, capture_seconds_);
+    input.capture_cost = capture_cost(model_->config(), dist_, captured_, capture_seconds_);
   }
   try {
     if (!refused_.empty()) throw InputError("{}", refused_);
     if (on_cloud)
       check_activations(
-          activations_, subject_->model.config().d_model,
+          activations_, model_->config().d_model,
           fmt::format("activations of {} on {}", input.provenance.model, input.provenance.dist));
     return run_method(variant.method, input, Target({token}, *input.head), seed, pool_, hooks);
   } catch (const InputError& e) {
@@ -166,8 +172,8 @@ std::string ItemRunner::line_of(const GridItem& item, Estimate e, double seconds
   if (std::isnan(e.log_p) || std::isnan(e.log_low) || std::isnan(e.log_high))
     throw std::logic_error(fmt::format("{} gave no number for token {} of {} on {}", described.variant,
                                        described.target[0], described.model, described.dist));
-  decode_tokens(e, subject_->tokenizer);
-  described.target_text = text_of(subject_->tokenizer, described.target[0]);
+  decode_tokens(e, model_->tokenizer);
+  described.target_text = text_of(model_->tokenizer, described.target[0]);
   described.seconds = seconds;
   return data_line(described, to_json(e));
 }
@@ -175,8 +181,7 @@ std::string ItemRunner::line_of(const GridItem& item, Estimate e, double seconds
 std::optional<std::string> ItemRunner::run(const GridItem& item, const Fraction& keep_going) {
   if (!prepare(item, keep_going)) return std::nullopt;
   const Method& method = grid_.suite.variants[item.variant].method;
-  const double work =
-      std::max(1.0, static_cast<double>(method.work(subject_->model.config(), subject_->dist)));
+  const double work = std::max(1.0, static_cast<double>(method.work(model_->config(), dist_)));
   const GridPair& pair = grid_.pairs[item.pair];
   const std::uint64_t count = pair.targets[item.target].count;
   const double replicas = static_cast<double>(method.replicas);
@@ -207,7 +212,7 @@ bool ItemRunner::run_many(std::span<const GridItem* const> items,
   std::vector<MethodTask> tasks;
   for (const GridItem* item : items) {
     const TokenId token = grid_.pairs[item->pair].targets[item->target].token;
-    tasks.push_back({Target({token}, subject_->model.head()), grid_.seed(*item)});
+    tasks.push_back({Target({token}, model_->head()), grid_.seed(*item)});
   }
   std::atomic<bool> given_up = false;
   const auto tell = [&](std::size_t i, Estimate e) {
@@ -220,7 +225,8 @@ bool ItemRunner::run_many(std::span<const GridItem* const> items,
                    .on_refusal =
                        [&](std::size_t i, const std::string& why) {
                          const TokenId token = tasks[i].target.ids().front();
-                         tell(i, no_answer(variant, token, tasks[i].seed, why, subject_->provenance));
+                         tell(i,
+                              no_answer(variant, token, tasks[i].seed, why, provenance_of(*model_, dist_)));
                        },
                    .keep_going = [&](std::uint64_t) { return !(given_up = given_up || !keep_going()); }});
   return !given_up;

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "bench/grid.h"
-#include "estimators/load_subject.h"
+#include "deeptail/estimators.h"
 
 namespace deeptail {
 
@@ -54,8 +54,10 @@ class ItemRunner {
   const Grid& grid_;
   ThreadPool& pool_;
   double most_capture_seconds_;
-  std::optional<std::uint32_t> pair_;  // that the subject is of
-  std::unique_ptr<Subject> subject_;
+  std::optional<std::uint32_t> pair_;  // that the distribution and the activations are of
+  std::string model_path_ = {};
+  std::optional<LoadedModel> model_;
+  Distribution dist_ = {};
   Activations activations_ = {};
   std::string refused_ = {};  // why there are no activations: the machine has no room for them
   std::uint64_t captured_ = 0, captured_seed_ = 0;  // activations that are kept: how many, and whose

@@ -14,8 +14,8 @@
 #include "core/json.h"
 #include "core/progress.h"
 #include "core/write_file.h"
+#include "deeptail/estimators.h"
 #include "deeptail/tune.h"
-#include "estimators/load_subject.h"
 
 namespace deeptail::cli {
 
@@ -31,29 +31,33 @@ struct TuneOptions {
 
 // A model, a distribution and the truth about them.
 struct TunePair {
-  Subject subject;
+  Transformer model;
+  Distribution dist;
   Truth truth;
 };
 
-Truth load_truth(const std::string& model, const std::string& dist, const Subject& subject) {
+Truth load_truth(const std::string& model, const std::string& dist, const LoadedModel& loaded,
+                 const Distribution& inputs) {
   const std::string name = fmt::format("{}-{}.json", model, dist);
   const auto path = find_truth(name);
   if (!path)
     throw InputError("truth/{}: not found; count it with `deeptail truth --model {} --dist {}`", name, model,
                      dist);
   Truth truth = read_truth(*path);
-  check_counts_of(truth, *path, subject.provenance, subject.model.config().d_vocab);
+  check_counts_of(truth, *path, provenance_of(loaded, inputs), loaded.config().d_vocab);
   return truth;
 }
 
 std::map<std::pair<std::string, std::string>, TunePair> load_pairs(const TuneConfig& config) {
   std::map<std::pair<std::string, std::string>, TunePair> pairs;
-  for (const std::string& model : config.models)
+  for (const std::string& model : config.models) {
+    const LoadedModel loaded = load_model(model);
     for (const std::string& dist : config.dists) {
-      Subject subject = load_subject(model, dist);
-      Truth truth = load_truth(model, dist, subject);
-      pairs.emplace(std::pair(model, dist), TunePair{std::move(subject), std::move(truth)});
+      Distribution inputs = load_distribution(dist, loaded);
+      Truth truth = load_truth(model, dist, loaded, inputs);
+      pairs.emplace(std::pair(model, dist), TunePair{loaded.transformer, std::move(inputs), std::move(truth)});
     }
+  }
   return pairs;
 }
 
@@ -93,8 +97,8 @@ void run_cells(const TuneOptions& o, TuneResults& results) {
     const TuneCell& cell = pending[i];
     const TunePair& pair = pairs.at({cell.model, cell.dist});
     ThreadPool one(1);
-    const auto result = run_tune_cell({pair.subject.model, pair.subject.dist, pair.truth}, o.config, cell,
-                                      one, [] { return !interrupted(); });
+    const auto result = run_tune_cell({pair.model, pair.dist, pair.truth}, o.config, cell, one,
+                                      [] { return !interrupted(); });
     if (!result) return;
     const std::lock_guard lock(mutex);
     results[cell] = *result;

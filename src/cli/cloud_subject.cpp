@@ -34,12 +34,11 @@ void check_source(const CloudOptions& o) {
 
 }  // namespace
 
-Activations capture_with_progress(const Subject& subject, const CaptureConfig& config, ThreadPool& pool,
-                                  ProgressMeter& meter) {
-  meter.restart({.label = fmt::format("{} {}", subject.provenance.model, subject.provenance.dist),
-                 .unit = "activations",
-                 .total = config.count});
-  Activations out = capture(subject.model, subject.dist, config, pool, [&](std::uint64_t done) {
+Activations capture_with_progress(const LoadedModel& model, const Distribution& dist,
+                                  const CaptureConfig& config, ThreadPool& pool, ProgressMeter& meter) {
+  meter.restart(
+      {.label = fmt::format("{} {}", model.name, dist.name), .unit = "activations", .total = config.count});
+  Activations out = capture(model.transformer, dist, config, pool, [&](std::uint64_t done) {
     meter.update(done);
     return !interrupted();
   });
@@ -62,18 +61,19 @@ CloudSubject load_cloud(const CloudOptions& o, ThreadPool& pool, ProgressMeter& 
     return out;
   }
   const auto start = std::chrono::steady_clock::now();
-  Subject subject = load_subject(o.model, o.dist);
-  if (o.check_size) o.check_size(o.count, subject.model.config().d_model);
-  if (o.check_head) o.check_head(subject.model.head(), subject.tokenizer);
+  LoadedModel model = load_model(o.model);
+  const Distribution dist = load_distribution(o.dist, model);
+  if (o.check_size) o.check_size(o.count, model.config().d_model);
+  if (o.check_head) o.check_head(model.head(), model.tokenizer);
   CloudSubject out{
-      .head = subject.model.head(),
-      .activations = capture_with_progress(subject, {.count = o.count, .seed = o.seed}, pool, meter),
-      .tokenizer = std::move(subject.tokenizer),
-      .provenance = subject.provenance};
+      .head = model.head(),
+      .activations = capture_with_progress(model, dist, {.count = o.count, .seed = o.seed}, pool, meter),
+      .tokenizer = std::move(model.tokenizer),
+      .provenance = provenance_of(model, dist)};
   check_activations(out.activations, out.head.d_model(),
                     fmt::format("activations of {} on {}", o.model, o.dist));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  out.capture_cost = capture_cost(subject.model.config(), subject.dist, out.activations.n, seconds);
+  out.capture_cost = capture_cost(model.config(), dist, out.activations.n, seconds);
   return out;
 }
 

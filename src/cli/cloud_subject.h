@@ -7,7 +7,7 @@
 
 #include "core/progress.h"
 #include "deeptail/activations.h"
-#include "estimators/load_subject.h"
+#include "deeptail/estimators.h"
 
 namespace deeptail::cli {
 
@@ -31,8 +31,7 @@ struct CloudOptions {
 // exactly one of the two sources is named. meter: shows how far the capture is.
 CloudSubject load_cloud(const CloudOptions& options, ThreadPool& pool, ProgressMeter& meter);
 
-// Activations of a subject's inputs.
-Activations capture_with_progress(const Subject& subject, const CaptureConfig& config, ThreadPool& pool,
-                                  ProgressMeter& meter);
+Activations capture_with_progress(const LoadedModel& model, const Distribution& dist,
+                                  const CaptureConfig& config, ThreadPool& pool, ProgressMeter& meter);
 
 }  // namespace deeptail::cli

@@ -10,8 +10,8 @@
 #include "cli/target.h"
 #include "core/memory.h"
 #include "core/screen_text.h"
+#include "deeptail/estimators.h"
 #include "deeptail/methods.h"
-#include "estimators/load_subject.h"
 
 namespace deeptail::cli {
 
@@ -105,12 +105,13 @@ void answer(const Asked& asked, const EstimateOptions& o, ThreadPool& pool, Prog
 
 void run_on_model(const Method& method, const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter) {
   check_has_model(o);
-  const Subject subject = load_subject(o.model, o.dist);
+  const LoadedModel model = load_model(o.model);
+  const Distribution dist = load_distribution(o.dist, model);
   answer({.method = method,
-          .input = {.model = &subject.model, .dist = &subject.dist, .provenance = subject.provenance},
-          .tokenizer = subject.tokenizer,
-          .targets = parse_targets(o.targets, o.targets_file, subject.model.head(), subject.tokenizer),
-          .work = method.work(subject.model.config(), subject.dist)},
+          .input = {.model = &model.transformer, .dist = &dist, .provenance = provenance_of(model, dist)},
+          .tokenizer = model.tokenizer,
+          .targets = parse_targets(o.targets, o.targets_file, model.head(), model.tokenizer),
+          .work = method.work(model.config(), dist)},
          o, pool, meter);
 }
 

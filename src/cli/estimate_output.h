@@ -6,7 +6,6 @@
 
 #include "core/progress.h"
 #include "deeptail/estimators.h"
-#include "estimators/load_subject.h"
 
 namespace deeptail::cli {
 

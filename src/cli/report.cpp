@@ -7,7 +7,7 @@
 #include "cli/read_files.h"
 #include "core/progress.h"
 #include "core/write_file.h"
-#include "estimators/load_subject.h"
+#include "deeptail/estimators.h"
 #include "report/page/page.h"
 
 namespace deeptail::cli {
@@ -41,19 +41,21 @@ ReportExtras whitening_of(const RunHeader& header, const Report& report, ThreadP
   ReportExtras out;
   std::string model_name, dist_name;
   try {
-    for (const std::string& model : report.models)
+    for (const std::string& name : report.models) {
+      model_name = name;
+      const LoadedModel model = load_model(name);
+      for (const auto& used : header.models)
+        if (used.name == name && used.sha256 != model.sha256)
+          throw InputError(
+              "the model found under this name has other weights or another config.json than the run's");
       for (const std::string& dist : report.dists) {
-        model_name = model;
         dist_name = dist;
-        const Subject subject = load_subject(model, dist);
-        for (const auto& used : header.models)
-          if (used.name == model && used.sha256 != subject.provenance.model_sha256)
-            throw InputError("the model found under this name has other weights than the run's");
-        out.whitening.push_back(
-            whitening_profile(capture(subject.model, subject.dist, {.count = kActivations}, pool), pool));
-        out.whitening.back().model = model;
+        out.whitening.push_back(whitening_profile(
+            capture(model.transformer, load_distribution(dist, model), {.count = kActivations}, pool), pool));
+        out.whitening.back().model = name;
         out.whitening.back().dist = dist;
       }
+    }
   } catch (const InputError& e) {
     out.whitening.clear();
     out.no_whitening = fmt::format("it needs the run's models, and {} on {} did not load: {}", model_name,

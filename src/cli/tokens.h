@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "estimators/load_subject.h"
+#include "deeptail/estimators.h"
 
 namespace deeptail::cli {
 

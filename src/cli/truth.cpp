@@ -18,7 +18,7 @@
 #include "core/tell.h"
 #include "core/write_file.h"
 #include "deeptail/bench.h"
-#include "estimators/load_subject.h"
+#include "deeptail/estimators.h"
 
 namespace deeptail::cli {
 
@@ -64,8 +64,9 @@ void run_count(const CountOptions& o) {
   reads.add_subject(o.model, o.dist);
   reads.refuse_output(o.out);
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet), {.label = fmt::format("loading {}", o.model)});
-  const Subject subject = load_subject(o.model, o.dist);
-  const Provenance& p = subject.provenance;
+  const LoadedModel model = load_model(o.model);
+  const Distribution dist = load_distribution(o.dist, model);
+  const Provenance p = provenance_of(model, dist);
   const bool on_cuda = o.device == "cuda";
   if (!on_cuda && o.device != "cpu")
     throw InputError("--device {}: expected cpu or cuda", screen_text(o.device));
@@ -76,8 +77,8 @@ void run_count(const CountOptions& o) {
                              .samples = samples,
                              .out = o.out};
   ThreadPool pool;
-  const CountInputs count = on_cuda ? count_on_cuda(subject.model, subject.dist, o.seed, o.near_tie)
-                                    : count_on_cpu(subject.model, subject.dist, o.seed, pool);
+  const CountInputs count = on_cuda ? count_on_cuda(model.transformer, dist, o.seed, o.near_tie)
+                                    : count_on_cpu(model.transformer, dist, o.seed, pool);
   catch_interrupts();
   const auto start = std::chrono::steady_clock::now();
   ProgressState state{.label = fmt::format("{} {}", p.model, p.dist), .unit = "inputs", .total = samples};
@@ -92,8 +93,8 @@ void run_count(const CountOptions& o) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     return !interrupted() && spent.count() < o.seconds;
   };
-  const CountOutcome outcome = count_truth(subject.model.config().d_vocab, count, request,
-                                           {.started = started, .keep_going = keep_going});
+  const CountOutcome outcome =
+      count_truth(model.config().d_vocab, count, request, {.started = started, .keep_going = keep_going});
   if (outcome == CountOutcome::kAlreadyFinished) {
     meter.clear();
     fmt::print("{}: already counted, nothing to do\n", o.out);

@@ -51,7 +51,11 @@ Transformer::Transformer(ModelConfig config, const TensorMap& tensors, ReadTenso
 ModelWeights Transformer::raw_weights() const {
   const TensorMap tensors = read_();
   TensorTaker taker(tensors, where_);
-  return transformer_lens_weights(config_, taker);
+  ModelWeights weights = transformer_lens_weights(config_, taker);
+  // Another model's files would have other embeddings.
+  if (!std::ranges::equal(weights.w_e, packed_->w_e))
+    throw InputError("{}: the weights were replaced while they were in use", where_);
+  return weights;
 }
 
 const Head& Transformer::head() const { return packed_->head; }

@@ -8,7 +8,7 @@
 
 #include "bench/grid.h"
 #include "core/data_places.h"
-#include "estimators/load_subject.h"
+#include "deeptail/estimators.h"
 
 namespace deeptail {
 
@@ -57,9 +57,15 @@ struct Seconds {
   }
 };
 
-inline std::vector<GridTarget> targets_of_truth(const Settings& s, const Subject& subject, std::size_t n,
+// What the checks are about.
+struct Asked {
+  const LoadedModel& model;
+  Distribution dist;
+};
+
+inline std::vector<GridTarget> targets_of_truth(const Settings& s, const Asked& asked, std::size_t n,
                                                 std::uint64_t& samples) {
-  const std::string name = fmt::format("{}-{}.json", subject.provenance.model, subject.provenance.dist);
+  const std::string name = fmt::format("{}-{}.json", asked.model.name, asked.dist.name);
   for (const auto& place : data_places("truth")) {
     if (!std::filesystem::exists(place / name)) continue;
     const Truth truth = read_truth((place / name).string());
@@ -72,16 +78,16 @@ inline std::vector<GridTarget> targets_of_truth(const Settings& s, const Subject
 }
 
 // Without counts: tokens that some inputs nearly say, the closest first.
-inline std::vector<GridTarget> nearly_said(const Subject& subject, std::size_t n, ThreadPool& pool) {
+inline std::vector<GridTarget> nearly_said(const Asked& asked, std::size_t n, ThreadPool& pool) {
   constexpr std::size_t kInputs = 1024, kAtOnce = 64;
-  const std::size_t d = subject.model.config().d_model, v = subject.model.config().d_vocab;
-  std::vector<TokenId> tokens(kInputs * subject.dist.length());
-  sample_range(subject.dist, 12345, 0, pool, tokens);
+  const std::size_t d = asked.model.config().d_model, v = asked.model.config().d_vocab;
+  std::vector<TokenId> tokens(kInputs * asked.dist.length());
+  sample_range(asked.dist, 12345, 0, pool, tokens);
   AlignedVector<float> resid(kInputs * d), found(kAtOnce * v);
-  final_residuals(subject.model, {tokens, subject.dist.length()}, pool, {resid.data(), d});
+  final_residuals(asked.model.transformer, {tokens, asked.dist.length()}, pool, {resid.data(), d});
   std::vector<float> closest(v, -1e30f);
   for (std::size_t first = 0; first < kInputs; first += kAtOnce) {
-    logits(subject.model.head(), kAtOnce, {resid.data() + first * d, d}, pool, {found.data(), v});
+    logits(asked.model.head(), kAtOnce, {resid.data() + first * d, d}, pool, {found.data(), v});
     for (std::size_t i = 0; i < kAtOnce; ++i) {
       const float* row = found.data() + i * v;
       const float best = *std::max_element(row, row + v);
@@ -99,11 +105,11 @@ inline std::vector<GridTarget> nearly_said(const Subject& subject, std::size_t n
   return out;
 }
 
-inline std::vector<GridTarget> some_targets(const Settings& s, const Subject& subject, std::size_t n,
+inline std::vector<GridTarget> some_targets(const Settings& s, const Asked& asked, std::size_t n,
                                             ThreadPool& pool) {
   std::uint64_t samples = 0;
-  const auto counted = targets_of_truth(s, subject, n, samples);
-  return counted.empty() ? nearly_said(subject, n, pool) : counted;
+  const auto counted = targets_of_truth(s, asked, n, samples);
+  return counted.empty() ? nearly_said(asked, n, pool) : counted;
 }
 
 }  // namespace deeptail

@@ -18,11 +18,11 @@ class ScreenCheck {
  public:
   using Rows = std::vector<std::uint32_t>;  // [n, length]
 
-  ScreenCheck(const Subject& subject, std::size_t n)
+  ScreenCheck(const Asked& asked, std::size_t n)
       : n_(n),
-        length_(subject.dist.length()),
-        model_(cuda::dense_model(subject.model)),
-        inputs_(cuda::dense_inputs(subject.dist)),
+        length_(asked.dist.length()),
+        model_(cuda::dense_model(asked.model.transformer)),
+        inputs_(cuda::dense_inputs(asked.dist)),
         engine_(model_, inputs_, {.max_particles = n}) {
     std::vector<double> weights(length_);
     for (std::size_t p = 0; p < length_; ++p) {
@@ -143,11 +143,11 @@ class ScreenCheck {
   std::size_t n_compared_ = 0, n_changed_ = 0, n_open_ = 0, n_otherwise_ = 0;
 };
 
-inline int check_screen(const Settings& s, const Subject& subject, ThreadPool& pool) {
+inline int check_screen(const Settings& s, const Asked& asked, ThreadPool& pool) {
   if (s.count("--particles") == 0) return 0;
-  ScreenCheck check(subject, s.count("--particles"));
+  ScreenCheck check(asked, s.count("--particles"));
   if (!check.possible()) return 0;
-  for (const GridTarget& target : some_targets(s, subject, 4, pool))
+  for (const GridTarget& target : some_targets(s, asked, 4, pool))
     check.climb(static_cast<std::uint32_t>(target.token));
   return check.report();
 }

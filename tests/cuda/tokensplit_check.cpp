@@ -29,23 +29,22 @@ using namespace deeptail;
 
 // --- parts; each returns the number of failures ---
 
-int check_margins(const Settings& s, const Subject& subject, ThreadPool& pool) {
-  const std::size_t n = s.count("--inputs"), length = subject.dist.length();
-  const std::size_t d = subject.model.config().d_model;
+int check_margins(const Settings& s, const Asked& asked, ThreadPool& pool) {
+  const std::size_t n = s.count("--inputs"), length = asked.dist.length();
+  const std::size_t d = asked.model.config().d_model;
   if (n == 0) return 0;
   std::vector<TokenId> tokens(n * length);
-  sample_range(subject.dist, 5, 0, pool, tokens);
+  sample_range(asked.dist, 5, 0, pool, tokens);
   AlignedVector<float> resid(n * d);
-  final_residuals(subject.model, {tokens, length}, pool, {resid.data(), d});
-  const auto device = make_cuda_particles(subject.model, subject.dist);
+  final_residuals(asked.model.transformer, {tokens, length}, pool, {resid.data(), d});
+  const auto device = make_cuda_particles(asked.model.transformer, asked.dist);
   std::vector<std::uint32_t> cells(tokens.size());
   device->encode(tokens, cells);
   double worst = 0.0, squares = 0.0;
   std::size_t others = 0, between_batches = 0, pairs = 0;
   std::vector<Margin> cpu(n), gpu(n), again(n);
-  for (const GridTarget& chosen : some_targets(s, subject, 8, pool)) {
-    margins(subject.model.head(), Target({chosen.token}, subject.model.head()), n, {resid.data(), d}, pool,
-            cpu);
+  for (const GridTarget& chosen : some_targets(s, asked, 8, pool)) {
+    margins(asked.model.head(), Target({chosen.token}, asked.model.head()), n, {resid.data(), d}, pool, cpu);
     const ScorePiece whole{chosen.token, cells, gpu};
     device->score(0, {&whole, 1});
     // The last third first, on the other lane.
@@ -97,16 +96,17 @@ std::vector<TokenId> moved(const Settings& s, const TokenProblem& problem, Threa
   return {particles.tokens().begin(), particles.tokens().end()};
 }
 
-int check_particles(const Settings& s, const Subject& subject, ThreadPool& pool) {
-  const std::size_t length = subject.dist.length(), n = s.count("--particles");
+int check_particles(const Settings& s, const Asked& asked, ThreadPool& pool) {
+  const std::size_t length = asked.dist.length(), n = s.count("--particles");
   if (n == 0 || s.count("--steps") == 0) return 0;
-  const auto device = make_cuda_particles(subject.model, subject.dist);
+  const auto device = make_cuda_particles(asked.model.transformer, asked.dist);
   ParticleService service(*device);
-  const Target target({some_targets(s, subject, 1, pool).at(0).token}, subject.model.head());
+  const Target target({some_targets(s, asked, 1, pool).at(0).token}, asked.model.head());
   MoveStats on_cpu, on_gpu;
-  const auto cpu = moved(s, {subject.model, subject.dist, target}, pool, on_cpu);
-  const auto gpu = moved(
-      s, {.model = subject.model, .dist = subject.dist, .target = target, .service = &service}, pool, on_gpu);
+  const auto cpu = moved(s, {asked.model.transformer, asked.dist, target}, pool, on_cpu);
+  const auto gpu =
+      moved(s, {.model = asked.model.transformer, .dist = asked.dist, .target = target, .service = &service},
+            pool, on_gpu);
   std::size_t same = 0;
   for (std::size_t i = 0; i < n; ++i)
     same += std::equal(cpu.begin() + static_cast<std::ptrdiff_t>(i * length),
@@ -119,26 +119,25 @@ int check_particles(const Settings& s, const Subject& subject, ThreadPool& pool)
   return share < 0.99;
 }
 
-std::vector<Estimate> run_all(const Settings& s, const Subject& subject,
-                              const std::vector<GridTarget>& targets) {
+std::vector<Estimate> run_all(const Settings& s, const Asked& asked, const std::vector<GridTarget>& targets) {
   std::vector<TokensplitTask> tasks;
-  for (const GridTarget& t : targets) tasks.push_back({Target({t.token}, subject.model.head()), s.config()});
+  for (const GridTarget& t : targets) tasks.push_back({Target({t.token}, asked.model.head()), s.config()});
   std::vector<Estimate> out(tasks.size());
-  tokensplit_many(subject.model, subject.dist, tasks,
+  tokensplit_many(asked.model.transformer, asked.dist, tasks,
                   {.on_estimate = [&](std::size_t i, Estimate e) { out[i] = std::move(e); }},
                   s.count("--at-once"));
   return out;
 }
 
-int measure_targets(const Settings& s, const Subject& subject, ThreadPool& pool) {
+int measure_targets(const Settings& s, const Asked& asked, ThreadPool& pool) {
   if (s.count("--targets") == 0) return 0;
-  std::vector<GridTarget> targets = some_targets(s, subject, s.count("--targets"), pool);
+  std::vector<GridTarget> targets = some_targets(s, asked, s.count("--targets"), pool);
   const std::size_t distinct = targets.size();
   while (!targets.empty() && targets.size() < s.count("--targets"))
     targets.push_back(targets[targets.size() - distinct]);
-  run_all(s, subject, {targets[0]});  // warm
+  run_all(s, asked, {targets[0]});  // warm
   const Seconds clock;
-  const auto estimates = run_all(s, subject, targets);
+  const auto estimates = run_all(s, asked, targets);
   const double spent = clock.spent();
   double proposals = 0.0, forwards = 0.0, busy = 0.0, reached = 0.0;
   for (const Estimate& e : estimates) {
@@ -159,8 +158,8 @@ int measure_targets(const Settings& s, const Subject& subject, ThreadPool& pool)
   fmt::print("    the first tokens: {}\n", fmt::join(tokens, ","));
   ThreadPool two(2);
   for (std::size_t i = 0; i < std::min(s.count("--cpu"), distinct); ++i) {
-    const Estimate e = tokensplit(subject.model, subject.dist,
-                                  Target({targets[i].token}, subject.model.head()), s.config(), two);
+    const Estimate e = tokensplit(asked.model.transformer, asked.dist,
+                                  Target({targets[i].token}, asked.model.head()), s.config(), two);
     fmt::print("    token {}: CPU (2 threads) {:.2f} s, log10 p {:.3f}; GPU {:.3f}; ratio of times {:.1f}\n",
                targets[i].token, e.cost.seconds, e.log_p / std::log(10.0),
                estimates[i].log_p / std::log(10.0), e.cost.seconds * n / spent);
@@ -177,16 +176,16 @@ struct Accuracy {
   double rms() const { return std::sqrt(squares / static_cast<double>(n)); }
 };
 
-int measure_accuracy(const Settings& s, const Subject& subject, std::FILE* csv, std::vector<Accuracy>& all) {
+int measure_accuracy(const Settings& s, const Asked& asked, std::FILE* csv, std::vector<Accuracy>& all) {
   if (s.count("--accuracy") == 0) return 0;
   std::uint64_t samples = 0;
-  const auto targets = targets_of_truth(s, subject, s.count("--accuracy"), samples);
+  const auto targets = targets_of_truth(s, asked, s.count("--accuracy"), samples);
   if (targets.empty()) {
     fmt::print("  accuracy: no target in the band\n");
     return 1;
   }
   const Seconds clock;
-  const auto estimates = run_all(s, subject, targets);
+  const auto estimates = run_all(s, asked, targets);
   Accuracy a{.seconds = clock.spent()};
   for (std::size_t i = 0; i < targets.size(); ++i, ++a.n) {
     const Estimate& e = estimates[i];
@@ -203,9 +202,9 @@ int measure_accuracy(const Settings& s, const Subject& subject, std::FILE* csv, 
     a.zeros += !std::isfinite(e.log_p);
     if (csv != nullptr)
       fmt::print(csv, "{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.4f},{},{},{},{},{:.6g},{:.4f}\n",
-                 subject.provenance.model, subject.provenance.dist, targets[i].token, targets[i].count, q,
-                 std::exp(e.log_p), low, high, error, static_cast<int>(exactly), static_cast<int>(covered),
-                 name_of(e.status), e.cost.score_evals, e.cost.forward_equivalents, e.cost.seconds);
+                 asked.model.name, asked.dist.name, targets[i].token, targets[i].count, q, std::exp(e.log_p),
+                 low, high, error, static_cast<int>(exactly), static_cast<int>(covered), name_of(e.status),
+                 e.cost.score_evals, e.cost.forward_equivalents, e.cost.seconds);
   }
   if (csv != nullptr) std::fflush(csv);
   fmt::print(
@@ -223,16 +222,17 @@ int check_pair(const Settings& s, const std::string& model, const std::string& d
   fmt::print("{} {}\n", model, dist);
   int failures = 0;
   try {
-    const Subject subject = load_subject(model, dist);
-    failures += check_margins(s, subject, pool);
+    const LoadedModel loaded = load_model(model);
+    const Asked asked{loaded, load_distribution(dist, loaded)};
+    failures += check_margins(s, asked, pool);
     std::fflush(stdout);
-    failures += check_particles(s, subject, pool);
+    failures += check_particles(s, asked, pool);
     std::fflush(stdout);
-    failures += check_screen(s, subject, pool);
+    failures += check_screen(s, asked, pool);
     std::fflush(stdout);
-    failures += measure_targets(s, subject, pool);
+    failures += measure_targets(s, asked, pool);
     std::fflush(stdout);
-    failures += measure_accuracy(s, subject, csv, all);
+    failures += measure_accuracy(s, asked, csv, all);
   } catch (const std::exception& e) {
     fmt::print("  FAILED: {}\n", e.what());
     ++failures;

@@ -4,6 +4,6 @@
 #include <cstdio>
 
 int main() {
-  const auto m = deeptail::Transformer::load(deeptail::find_model("dt-1l"));
-  std::puts(m.config().model_name.c_str());
+  const auto m = deeptail::load_model("dt-1l");
+  std::puts(m.name.c_str());
 }

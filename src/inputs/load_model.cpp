@@ -1,0 +1,31 @@
+#include <filesystem>
+
+#include "core/sha256.h"
+#include "deeptail/load.h"
+
+namespace deeptail {
+
+std::optional<NamedTokenizer> tokenizer_of(const ModelConfig& config, const std::string& folder) {
+  if (config.tokenizer_file.empty()) return std::nullopt;
+  const MappedFile file((std::filesystem::path(folder) / config.tokenizer_file).lexically_normal().string());
+  return NamedTokenizer{Tokenizer::parse(file.text(), file.path()), sha256_hex(file.bytes())};
+}
+
+LoadedModel load_model(const std::string& name_or_path) {
+  const std::string folder = find_model(name_or_path);
+  const ModelConfig config = read_config(folder);
+  const TensorMap tensors = read_tensors(folder);  // loaded and hashed from one reading of the files
+  return {.transformer = Transformer::load(folder, config, tensors),
+          .tokenizer = tokenizer_of(config, folder),
+          .name = config.model_name,
+          .folder = folder,
+          .sha256 = model_sha256(config, tensors)};
+}
+
+Distribution load_distribution(const std::string& name_or_path, const LoadedModel& model) {
+  Distribution dist = load_distribution(name_or_path);
+  check_fits(dist, model.config(), model.tokenizer ? std::string_view(model.tokenizer->sha256) : "");
+  return dist;
+}
+
+}  // namespace deeptail
