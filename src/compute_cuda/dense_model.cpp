@@ -8,25 +8,13 @@ namespace deeptail::cuda {
 
 namespace {
 
-// [d_model, 3 d_attn] and [3 d_attn]: queries, keys, values side by side.
-void join_projections(const BlockWeights& b, DenseBlock& out) {
-  const std::size_t width = b.w_q.out + b.w_k.out + b.w_v.out;
-  out.w_qkv.resize(b.w_q.in * width);
-  std::size_t first = 0;
-  for (const Matrix* m : {&b.w_q, &b.w_k, &b.w_v}) {
-    for (std::size_t i = 0; i < m->in; ++i)
-      std::copy_n(m->w.data() + i * m->out, m->out, out.w_qkv.data() + i * width + first);
-    out.b_qkv.insert(out.b_qkv.end(), m->b.begin(), m->b.end());
-    first += m->out;
-  }
-}
-
 DenseBlock dense_block(BlockWeights b, bool last) {
   // The last block answers for one query, to whose scores the keys' bias adds the same: left out, as on the
   // CPU.
   if (last) std::fill(b.w_k.b.begin(), b.w_k.b.end(), 0.0f);
   DenseBlock out;
-  join_projections(b, out);
+  Matrix qkv = side_by_side({&b.w_q, &b.w_k, &b.w_v});
+  out.w_qkv = std::move(qkv.w), out.b_qkv = std::move(qkv.b);
   out.ln1_w = std::move(b.ln1.w), out.ln1_b = std::move(b.ln1.b);
   out.ln2_w = std::move(b.ln2.w), out.ln2_b = std::move(b.ln2.b);
   out.w_o = std::move(b.w_o.w), out.b_o = std::move(b.w_o.b);

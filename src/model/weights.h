@@ -2,6 +2,7 @@
 // family's files become this, and every backend lays out its own form from it.
 #pragma once
 
+#include <initializer_list>
 #include <vector>
 
 #include "deeptail/model.h"
@@ -14,6 +15,9 @@ struct Matrix {
   std::vector<float> w = {};
   std::vector<float> b = {};  // [out], or empty: none
 };
+
+// Their columns in one matrix; all have the same rows, and all have a bias or none has.
+Matrix side_by_side(std::initializer_list<const Matrix*> parts);
 
 struct NormWeights {
   std::vector<float> w = {}, b = {};  // [d_model]

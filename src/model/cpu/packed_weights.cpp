@@ -34,19 +34,6 @@ void pack_last(const BlockWeights& w, const ModelConfig& c, PackedBlock& out) {
   }
 }
 
-PackedMatrix side_by_side(const Matrix& q, const Matrix& k, const Matrix& v) {
-  const std::size_t width = q.out + k.out + v.out;
-  std::vector<float> w(q.in * width), b;
-  std::size_t first = 0;
-  for (const Matrix* m : {&q, &k, &v}) {
-    for (std::size_t i = 0; i < m->in; ++i)
-      std::copy_n(m->w.data() + i * m->out, m->out, w.data() + i * width + first);
-    b.insert(b.end(), m->b.begin(), m->b.end());
-    first += m->out;
-  }
-  return PackedMatrix(w, q.in, width, b);
-}
-
 }  // namespace
 
 PackedWeights pack_weights(const ModelConfig& c, const ModelWeights& weights) {
@@ -64,7 +51,7 @@ PackedWeights pack_weights(const ModelConfig& c, const ModelWeights& weights) {
     if (&w == &weights.blocks.back())
       pack_last(w, c, block);
     else
-      block.w_qkv = side_by_side(w.w_q, w.w_k, w.w_v);
+      block.w_qkv = packed(side_by_side({&w.w_q, &w.w_k, &w.w_v}));
     out.blocks.push_back(std::move(block));
   }
   out.head.ln_final = packed(weights.ln_final, c.eps);
