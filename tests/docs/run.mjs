@@ -19,6 +19,9 @@ const pages = ["README.md", "CONTRIBUTING.md", "models/README.md", ...docs].filt
 const table = readTable(readFileSync(join(source, "tests/docs/shortened"), "utf8"));
 const targets = new Set([...readFileSync(join(source, "Makefile"), "utf8").matchAll(/^([a-z-]+):/gm)].map((m) => m[1]));
 
+const tree = ["src", "include", "tests", "scripts", "bench", "training", "examples", "cmake"].flatMap((folder) =>
+  readdirSync(join(source, folder), { recursive: true }).map((file) => `/${folder}/${file}`));
+
 const faults = [];
 const count = { run: 0, compared: 0, skipped: 0 };
 
@@ -71,7 +74,7 @@ function runPage(page) {
 function checkNames(page) {
   const { targets: makes, files, links } = named(readFileSync(join(source, page), "utf8"));
   for (const name of makes) if (!targets.has(name)) faults.push(`${page}: make ${name}: the Makefile has no such target`);
-  for (const file of files) if (!existsSync(join(source, file))) faults.push(`${page}: ${file}: there is no such file`);
+  for (const file of files) if (!tree.some((path) => path.endsWith(`/${file}`))) faults.push(`${page}: ${file}: there is no such file`);
   for (const link of links) if (!existsSync(join(source, dirname(page), link))) faults.push(`${page}: the link ${link} leads nowhere`);
 }
 
