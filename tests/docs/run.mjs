@@ -1,11 +1,12 @@
 // node run.mjs DEEPTAIL SOURCE [--quick] [--page PAGE] [--times]: runs every command of README.md, CONTRIBUTING.md, models/README.md and
-// docs/*.md, page by page in a folder of its own, and compares what it prints where the page states it (a `$ ` line and the lines below it).
+// docs/*.md, and the examples of --help, page by page in a folder of its own, and compares what it prints where the page states it (a `$ ` line and the lines below it).
 // Commands that take long, or need what is not at hand, are shortened by the table beside this script. --quick: the part that `make test` runs.
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { difference } from "./compare.mjs";
+import { examples } from "./help.mjs";
 import { commandsOf, named, written } from "./pages.mjs";
 import { readTable, runInstead } from "./table.mjs";
 
@@ -51,14 +52,14 @@ function fault(folder, line, stated) {
   return stated && difference(stated, run.stdout);
 }
 
-function runPage(page) {
+function runPage(page, commands) {
   const rows = table[page], folder = folderForPage();
   try {
     for (const line of rows?.prepare ?? []) {
       const wrong = fault(folder, line, null);
       if (wrong) faults.push(`${page}: prepare: ${line}: ${wrong}`);
     }
-    for (const { line, shell: command, stated } of commandsOf(readFileSync(join(source, page), "utf8"))) {
+    for (const { line, shell: command, stated } of commands) {
       const instead = runInstead(rows, written(command), quick);
       if (instead === null) { ++count.skipped; continue; }
       const wrong = fault(folder, instead ?? command, instead === undefined ? stated : null);
@@ -78,7 +79,8 @@ function checkNames(page) {
   for (const link of links) if (!existsSync(join(source, dirname(page), link))) faults.push(`${page}: the link ${link} leads nowhere`);
 }
 
-for (const page of pages) runPage(page);
+for (const page of pages) runPage(page, commandsOf(readFileSync(join(source, page), "utf8")));
+if (!only || only === "help") runPage("help", examples(deeptail));
 for (const page of only ? pages : [...pages, "src/README.md"]) checkNames(page);
 for (const [page, rows] of Object.entries(table))
   for (const row of rows.instead)
