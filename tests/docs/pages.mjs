@@ -71,12 +71,13 @@ function commandsOfProse({ line, lines }) {
 // [{line, shell, stated: lines that it prints, or null}]
 export const commandsOf = (text) => pieces(text).flatMap((p) => (p.code ? commandsOfBlock(p) : commandsOfProse(p)));
 
-// Targets of make, files of the tree (perhaps only the end of their path) and links that the page names.
+// Targets of make, flags, files of the tree (perhaps only the end of their path) and links that the page names.
 export function named(text) {
   const code = pieces(text).flatMap((p) => (p.code ? p.lines : [...p.lines.join("\n").matchAll(/`([^`]*)`/g)].map((m) => m[1])));
   const prose = pieces(text).filter((p) => !p.code).map((p) => p.lines.join("\n")).join("\n");
   const all = (texts, pattern) => [...new Set(texts.flatMap((t) => [...t.matchAll(pattern)].map((m) => m[1])))];
   return {
+    flags: all(code, /^(--[a-z][a-z0-9-]*)/g),
     targets: all(code, /(?:^|\s)make ([a-z][a-z-]*)/g),
     files: all(code, /(?<![\w./-])((?:[\w-]+\/)+[\w.-]+\.(?:cpp|h|cu|cuh|mjs|js|py|sh|cmake))\b/g),
     links: all([prose], /\]\(([^)#\s]+)(?:#[^)]*)?\)/g).filter((link) => !/^\w+:/.test(link)),

@@ -6,7 +6,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, 
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { difference } from "./compare.mjs";
-import { examples } from "./help.mjs";
+import { examples, flagsOf, helpTexts } from "./help.mjs";
 import { commandsOf, named, written } from "./pages.mjs";
 import { readTable, runInstead } from "./table.mjs";
 
@@ -20,6 +20,7 @@ const pages = ["README.md", "CONTRIBUTING.md", "models/README.md", ...docs].filt
 const table = readTable(readFileSync(join(source, "tests/docs/shortened"), "utf8"));
 const targets = new Set([...readFileSync(join(source, "Makefile"), "utf8").matchAll(/^([a-z-]+):/gm)].map((m) => m[1]));
 
+const help = helpTexts(deeptail), flags = flagsOf(help);
 const tree = ["src", "include", "tests", "scripts", "bench", "training", "examples", "cmake"].flatMap((folder) =>
   readdirSync(join(source, folder), { recursive: true }).map((file) => `/${folder}/${file}`));
 
@@ -73,14 +74,15 @@ function runPage(page, commands) {
 }
 
 function checkNames(page) {
-  const { targets: makes, files, links } = named(readFileSync(join(source, page), "utf8"));
+  const { flags: asked, targets: makes, files, links } = named(readFileSync(join(source, page), "utf8"));
+  for (const flag of asked) if (!flags.has(flag)) faults.push(`${page}: ${flag}: no command has such a flag`);
   for (const name of makes) if (!targets.has(name)) faults.push(`${page}: make ${name}: the Makefile has no such target`);
   for (const file of files) if (!tree.some((path) => path.endsWith(`/${file}`))) faults.push(`${page}: ${file}: there is no such file`);
   for (const link of links) if (!existsSync(join(source, dirname(page), link))) faults.push(`${page}: the link ${link} leads nowhere`);
 }
 
 for (const page of pages) runPage(page, commandsOf(readFileSync(join(source, page), "utf8")));
-if (!only || only === "help") runPage("help", examples(deeptail));
+if (!only || only === "help") runPage("help", examples(help));
 for (const page of only ? pages : [...pages, "src/README.md"]) checkNames(page);
 for (const [page, rows] of Object.entries(table))
   for (const row of rows.instead)

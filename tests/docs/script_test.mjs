@@ -7,7 +7,7 @@ import { readTable, runInstead } from "./table.mjs";
 const page = `# Title
 
 Say \`deeptail dist show hex\` or \`deeptail truth --seed 1\`; \`deeptail bench
-export RUN\` is a command, too, and \`deeptail bench run\` is only a name. See [there](docs/x.md#part) and \`src/core/a.cpp\`.
+export RUN\` is a command, too, and \`deeptail bench run\` is only a name. See [there](docs/x.md#part) and \`src/core/a.cpp\`, \`--seed 3\`.
 
     $ deeptail spb alpha --ratio 3   # why
     alpha 2
@@ -40,7 +40,7 @@ assert.deepEqual(found.map((c) => written(c.shell)), ["deeptail truth --seed 1",
 assert.deepEqual(found.map((c) => c.stated), [null, null, ["alpha 2", "  indented"], null, null, null, ["hex"]]);
 assert.equal(found[2].line, 6);
 assert.equal(found[4].shell, "cat > a.csv <<'END'\nx\nEND");
-assert.deepEqual(named(page), { targets: ["build"], files: ["src/core/a.cpp"], links: ["docs/x.md"] });
+assert.deepEqual(named(page), { flags: ["--seed"], targets: ["build"], files: ["src/core/a.cpp"], links: ["docs/x.md"] });
 
 assert.equal(difference(["p = 1e-7  2.5 s"], "p = 1e-7  31.0 s\n"), null);
 assert.equal(difference(["a", "...", "d"], "a\nb\nc\nd\n"), null);
