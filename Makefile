@@ -1,5 +1,5 @@
 # Thin front of the CMake presets. Every target installs what it needs first (scripts/install-deps).
-.PHONY: build install package demo quick test test-release test-sanitizers test-statistical test-cuda bench format deps clean
+.PHONY: build install package demo quick test test-release test-sanitizers test-statistical test-docs test-cuda bench format deps clean
 
 # Where nvcc comes from: auto (the path), pip (PyPI's, into build/cuda), off.
 CUDA ?= auto
@@ -44,6 +44,10 @@ test-sanitizers: deps
 test-statistical: build
 	cmake --build --preset release --target statistical_tests
 	ctest --preset release -C statistical -L statistical
+
+# Every command of README.md and docs/, and what they state that it prints: minutes.
+test-docs: build
+	node tests/docs/run.mjs build/deeptail . --times
 
 # On a machine with an NVIDIA GPU and nvcc.
 test-cuda: deps
