@@ -2,6 +2,7 @@
 #pragma once
 
 #include "deeptail/core.h"
+#include "deeptail/enum_names.h"
 
 #include "deeptail/tensors.h"
 #include "deeptail/text.h"
@@ -23,6 +24,7 @@
 #include "deeptail/estimators.h"
 #include "deeptail/ga_amls.h"
 #include "deeptail/itgis.h"
+#include "deeptail/method_rows.h"
 #include "deeptail/methods.h"
 #include "deeptail/mhis.h"
 #include "deeptail/qld.h"

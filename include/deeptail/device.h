@@ -1,14 +1,17 @@
 // Where an estimate is computed.
 #pragma once
 
-#include <optional>
 #include <string_view>
+
+#include "deeptail/enum_names.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
 enum class Device { kCpu, kCuda };
-std::string_view name_of(Device device);
-std::optional<Device> device_of(std::string_view name);  // nothing for another name
+template <>
+struct EnumNames<Device> {
+  static constexpr std::string_view kAll[] = {"cpu", "cuda"};
+};
 
 // Throws InputError when this build or this machine has no such device.
 void require_device(Device device);

@@ -14,6 +14,7 @@
 
 #include "deeptail/activations.h"
 #include "deeptail/device.h"
+#include "deeptail/enum_names.h"
 #include "deeptail/inputs.h"
 #include "deeptail/load.h"
 #include "deeptail/model.h"
@@ -31,8 +32,14 @@ enum class Status {
   kBudgetSpent,
 };
 enum class Guarantee { kUnbiased, kConsistent, kModelBased };
-std::string_view name_of(Status status);
-std::string_view name_of(Guarantee guarantee);
+template <>
+struct EnumNames<Status> {
+  static constexpr std::string_view kAll[] = {"ok", "not_reached_upper_bound", "extinct", "budget_spent"};
+};
+template <>
+struct EnumNames<Guarantee> {
+  static constexpr std::string_view kAll[] = {"unbiased", "consistent", "model_based"};
+};
 
 struct Cost {
   std::uint64_t forward = 0, backward = 0;

@@ -1,11 +1,12 @@
 // ga-amls: adaptive multilevel splitting on activations under a fitted prior (docs/ga-amls.md).
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <string_view>
 
 #include "deeptail/activations.h"
 #include "deeptail/device.h"
+#include "deeptail/enum_names.h"
 #include "deeptail/estimators.h"
 #include "deeptail/kernels.h"
 
@@ -17,17 +18,19 @@ enum class GaPrior {
   kGaussian,
   kConditioned,  // mean of the last varying token's group + t residual of unit variance
 };
-std::string_view name_of(GaPrior prior);
-// By their names on the command line; nothing for another name.
-std::optional<GaPrior> ga_prior_of(std::string_view name);
-std::optional<KernelKind> kernel_of(std::string_view name);
+template <>
+struct EnumNames<GaPrior> {
+  static constexpr std::string_view kAll[] = {"student_t", "student_t_matched", "gaussian", "conditioned"};
+};
 
 enum class GaStart {
   kCalibration,  // particles start at whitened calibration activations: the paper's Algorithm 1, line 5
   kPrior,        // at draws from the prior: then the estimate is consistent for the prior's own probability
 };
-std::string_view name_of(GaStart start);
-std::optional<GaStart> ga_start_of(std::string_view name);
+template <>
+struct EnumNames<GaStart> {
+  static constexpr std::string_view kAll[] = {"calibration", "prior"};
+};
 
 // The paper's settings (appendix D).
 struct GaAmlsConfig {

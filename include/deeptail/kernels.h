@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "deeptail/enum_names.h"
 #include "deeptail/prior.h"
 #include "deeptail/splitting.h"
 
@@ -21,7 +22,10 @@ enum class KernelKind {
   kMapla,  // the same with the metric diag((nu + 1) / (nu + u^2)) of the t prior
   kPcn,    // u' = sqrt(1 - b^2) u + b xi, b^2 = 2h; for the t prior with scales drawn anew: no prior ratio
 };
-std::string_view name_of(KernelKind kind);
+template <>
+struct EnumNames<KernelKind> {
+  static constexpr std::string_view kAll[] = {"rwmh", "mala", "mapla", "pcn"};
+};
 
 struct KernelConfig {
   KernelKind kind = KernelKind::kMala;

@@ -1,6 +1,7 @@
 // Metropolis-Hastings importance sampling (Wu and Hilton 2025; docs/mhis.md).
 #pragma once
 
+#include "deeptail/enum_names.h"
 #include "deeptail/estimators.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
@@ -10,8 +11,10 @@ enum class Normaliser {
   kHarmonic,  // 1 / Z = the chains' mean of exp(-target logit / temperature), as published; in logs
   kBridge,    // Meng and Wong's bridge between the chains and plain inputs
 };
-std::string_view name_of(Normaliser normaliser);
-Normaliser parse_normaliser(std::string_view name);
+template <>
+struct EnumNames<Normaliser> {
+  static constexpr std::string_view kAll[] = {"harmonic", "bridge"};
+};
 
 struct MhisConfig {
   std::uint64_t samples = 1 << 16;  // over all chains, after the burn-in; rounded down to whole steps

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "deeptail/activations.h"
+#include "deeptail/enum_names.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -16,7 +17,10 @@ enum class PriorKind {
   kStudentT,         // unit scale, variance nu / (nu - 2), as the paper writes it
   kStudentTMatched,  // unit variance
 };
-std::string_view name_of(PriorKind kind);
+template <>
+struct EnumNames<PriorKind> {
+  static constexpr std::string_view kAll[] = {"gaussian", "student_t", "student_t_matched"};
+};
 
 // Independent coordinates of one law, centred at 0.
 class ProductPrior {

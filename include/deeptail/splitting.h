@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "deeptail/core.h"
+#include "deeptail/enum_names.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -88,7 +89,10 @@ enum class SplittingEnd {
   kPlateau,  // every particle has the same score, below the threshold: nothing tells which are closer
   kStopped,  // an observer ended it
 };
-std::string_view name_of(SplittingEnd end);
+template <>
+struct EnumNames<SplittingEnd> {
+  static constexpr std::string_view kAll[] = {"reached", "extinct", "plateau", "stopped"};
+};
 
 // Independent draws from the prior, and how many of them had the event.
 struct FirstDraw {

@@ -19,8 +19,10 @@ namespace [[gnu::visibility("default")]] deeptail {
 inline constexpr double kTuneFloor = 1e-3;
 double tune_loss(std::span<const double> q, std::span<const double> p);
 
+std::vector<std::string> methods_with_temperature();  // what there is to tune
+
 struct TuneConfig {
-  std::vector<std::string> models = {}, dists = {}, methods = {"itgis", "mhis"};
+  std::vector<std::string> models = {}, dists = {}, methods = methods_with_temperature();
   std::vector<double> grid = {0.2, 0.3, 0.45, 0.67, 1.0, 1.5, 2.24, 3.34, 5.0};
   std::size_t targets_per_pair = 16;
   double q_low = 1e-5, q_high = 1e-3;

@@ -76,7 +76,7 @@ std::string kind_of(const Grid& grid, std::uint32_t pair, bool on_activations) {
 }
 
 bool on_activations(const Grid& grid, std::uint32_t variant) {
-  return grid.suite.variants[variant].method.calibration > 0;
+  return grid.suite.variants[variant].method.needs_activations();
 }
 
 // Of every variant and kind, the pairs to probe: the middle one, the first, the last.
@@ -174,7 +174,7 @@ void probe_longer(ItemRunner& runner, std::vector<PairVariant> keys, const std::
 // How fast activations of the item's pair are made.
 void probe_capture(const Grid& grid, ItemRunner& runner, const GridItem& item, Knowledge& known) {
   const std::uint64_t wanted = grid.suite.variants[item.variant].method.calibration;
-  if (wanted == 0 || known.seconds.contains({item.pair, kCapture})) return;
+  if (!on_activations(grid, item.variant) || known.seconds.contains({item.pair, kCapture})) return;
   runner.prepare(item, [](double) { return true; });
   known.seconds[{item.pair, kCapture}].add(runner.capture_seconds() / static_cast<double>(wanted));
 }
@@ -200,9 +200,9 @@ void sum_up(const Grid& grid, const Knowledge& known, Forecast& out) {
     Forecast::Row& row = out.rows[key.second];
     row.items += items.size();
     row.seconds += static_cast<double>(items.size()) * known_seconds(grid, known, key);
-    const std::uint64_t calibration = grid.suite.variants[key.second].method.calibration;
+    const Method& method = grid.suite.variants[key.second].method;
     for (const GridItem* item : items)
-      if (calibration > 0) clouds.insert({item->pair, item->replica, calibration});
+      if (method.needs_activations()) clouds.insert({item->pair, item->replica, method.calibration});
   }
   for (const auto& [pair, replica, calibration] : clouds)
     out.capture_seconds += static_cast<double>(calibration) * known_seconds(grid, known, {pair, kCapture});

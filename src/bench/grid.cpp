@@ -127,9 +127,8 @@ void add_pairs(Grid& grid) {
 
 // Another table gives other estimates.
 void add_temperatures(Grid& grid) {
-  const bool used = std::any_of(grid.suite.variants.begin(), grid.suite.variants.end(), [](const auto& v) {
-    return v.method.name == "itgis" || v.method.name == "mhis";
-  });
+  const bool used = std::any_of(grid.suite.variants.begin(), grid.suite.variants.end(),
+                                [](const auto& v) { return v.method.takes("temperature"); });
   const std::string path = shipped_temperatures_path();
   if (!used || path.empty()) return;
   grid.header.temperatures.push_back({"temperatures.json", sha256_of_file(path)});

@@ -35,9 +35,6 @@ void check_unchanged(const RunHeader& header, const Provenance& loaded) {
   check(header.distributions, "distribution", loaded.dist, loaded.dist_sha256);
 }
 
-// The log of a probability that progress is measured by, where an item's own is not known.
-constexpr double kUsualLogQ = -16.0;
-
 // What a method that cannot treat this event has told us about it: nothing.
 Estimate no_answer(const SuiteVariant& variant, TokenId token, std::uint64_t seed, const std::string& why,
                    const Provenance& provenance) {
@@ -45,7 +42,7 @@ Estimate no_answer(const SuiteVariant& variant, TokenId token, std::uint64_t see
   e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
   e.log_high = 0.0;
   e.status = Status::kNotReachedUpperBound;
-  e.guarantee = variant.method.calibration > 0 ? Guarantee::kModelBased : Guarantee::kConsistent;
+  e.guarantee = variant.method.needs_activations() ? Guarantee::kModelBased : Guarantee::kConsistent;
   e.seed = seed;
   e.warnings = {"no answer: " + why};
   e.provenance = provenance;
@@ -113,13 +110,13 @@ bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
     check_unchanged(grid_.header, provenance_of(*model_, dist_));
     pair_ = item.pair;
   }
-  const std::uint64_t wanted = grid_.suite.variants[item.variant].method.calibration;
+  const Method& method = grid_.suite.variants[item.variant].method;
+  const std::uint64_t wanted = method.calibration;
   const std::uint64_t seed = grid_.calibration_seed(item);
   refused_.clear();
-  if (wanted == 0 || (captured_ == wanted && captured_seed_ == seed)) return true;
+  if (!method.needs_activations() || (captured_ == wanted && captured_seed_ == seed)) return true;
   captured_ = 0;
   activations_ = {};  // before the next ones are there
-  const Method& method = grid_.suite.variants[item.variant].method;
   const std::size_t d = model_->config().d_model;
   try {
     check_memory(fmt::format("{} on {} activations", method.name, wanted),
@@ -143,12 +140,15 @@ MethodInput ItemRunner::model_input() const {
           .provenance = provenance_of(*model_, dist_)};
 }
 
-Estimate ItemRunner::estimate(const GridItem& item, const MethodHooks& hooks) {
+Estimate ItemRunner::estimate(const GridItem& item, const Watch& watch) {
   const SuiteVariant& variant = grid_.suite.variants[item.variant];
-  const TokenId token = grid_.pairs[item.pair].targets[item.target].token;
-  const bool on_cloud = variant.method.calibration > 0;
+  const GridPair& pair = grid_.pairs[item.pair];
+  const TokenId token = pair.targets[item.target].token;
+  const bool on_cloud = variant.method.needs_activations();
   const std::uint64_t seed = grid_.seed(item);
   MethodInput input = model_input();
+  if (const std::uint64_t count = pair.targets[item.target].count; count > 0)
+    input.likely_log_p = std::log(static_cast<double>(count) / static_cast<double>(pair.samples));
   if (on_cloud) {
     input.activations = &activations_;
     input.capture_cost = capture_cost(model_->config(), dist_, captured_, capture_seconds_);
@@ -159,7 +159,7 @@ Estimate ItemRunner::estimate(const GridItem& item, const MethodHooks& hooks) {
       check_activations(
           activations_, model_->config().d_model,
           fmt::format("activations of {} on {}", input.provenance.model, input.provenance.dist));
-    return run_method(variant.method, input, Target({token}, *input.head), seed, pool_, hooks);
+    return run_method(variant.method, input, Target({token}, *input.head), seed, pool_, watch);
   } catch (const InputError& e) {
     if (fails_device(e.what())) throw;
     // One event that a method cannot treat must not keep the run from all others.
@@ -180,25 +180,11 @@ std::string ItemRunner::line_of(const GridItem& item, Estimate e, double seconds
 
 std::optional<std::string> ItemRunner::run(const GridItem& item, const Fraction& keep_going) {
   if (!prepare(item, keep_going)) return std::nullopt;
-  const Method& method = grid_.suite.variants[item.variant].method;
-  const double work = std::max(1.0, static_cast<double>(method.work(model_->config(), dist_)));
-  const GridPair& pair = grid_.pairs[item.pair];
-  const std::uint64_t count = pair.targets[item.target].count;
-  const double replicas = static_cast<double>(method.replicas);
-  const double log_q =
-      count > 0 ? std::log(static_cast<double>(count) / static_cast<double>(pair.samples)) : kUsualLogQ;
   bool given_up = false;
-  const auto tell = [&](double done) {
-    return !(given_up = given_up || !keep_going(std::clamp(done, 0.0, 1.0)));
-  };
   const auto start = RunnerClock::now();
-  Estimate e = estimate(
-      item,
-      {.keep_going = [&](std::uint64_t done) { return tell(static_cast<double>(done) / work); },
-       .after_level =
-           [&](const GaProgress& p) {
-             return tell((static_cast<double>(p.replica) + std::clamp(p.log_p / log_q, 0.0, 1.0)) / replicas);
-           }});
+  Estimate e = estimate(item, [&](const Progress& p) {
+    return !(given_up = given_up || !keep_going(std::clamp(p.share, 0.0, 1.0)));
+  });
   last_seconds_ = seconds_since(start);
   if (given_up) return std::nullopt;
   return line_of(item, std::move(e), last_seconds_);

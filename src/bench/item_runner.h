@@ -47,7 +47,7 @@ class ItemRunner {
 
  private:
   bool capture_for(std::uint64_t wanted, std::uint64_t seed, const Fraction& keep_going);
-  Estimate estimate(const GridItem& item, const MethodHooks& hooks);
+  Estimate estimate(const GridItem& item, const Watch& watch);
   MethodInput model_input() const;
   std::string line_of(const GridItem& item, Estimate estimate, double seconds) const;
 

@@ -50,15 +50,12 @@ struct RunNode {
     if (!(value >= 0.0 && std::isfinite(value))) throw InputError("{}: expected 0 or more", where);
     return value;
   }
-  // The name of one of these.
-  template <class Enum>
-  std::string one_of(std::initializer_list<Enum> known) const {
-    std::vector<std::string_view> names;
-    for (const Enum value : known) {
-      names.push_back(name_of(value));
-      if (json == names.back()) return std::string(names.back());
-    }
-    throw InputError("{}: expected one of {}", where, fmt::join(names, ", "));
+  // The name of a value of the enum.
+  template <NamedEnum E>
+  std::string name_in() const {
+    for (const std::string_view name : EnumNames<E>::kAll)
+      if (json == name) return std::string(name);
+    throw InputError("{}: expected one of {}", where, fmt::join(EnumNames<E>::kAll, ", "));
   }
 };
 
@@ -102,10 +99,8 @@ void read_estimate(const RunNode& estimate, RunItem& item) {
   if (item.log_p > kRounding || item.log_high > kRounding || item.log_low > item.log_high + kRounding)
     throw InputError("{}: expected a probability and an interval of at most 1, its lower end first",
                      estimate.where);
-  item.status = estimate.at("status").one_of(
-      {Status::kOk, Status::kNotReachedUpperBound, Status::kExtinct, Status::kBudgetSpent});
-  item.guarantee =
-      estimate.at("guarantee").one_of({Guarantee::kUnbiased, Guarantee::kConsistent, Guarantee::kModelBased});
+  item.status = estimate.at("status").name_in<Status>();
+  item.guarantee = estimate.at("guarantee").name_in<Guarantee>();
   item.seed = estimate.at("seed").count();
   const RunNode cost = estimate.at("cost");
   item.cost = {.forward = cost.at("forward").count(),

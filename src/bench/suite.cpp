@@ -156,22 +156,17 @@ struct MethodDefaults {
 };
 
 Method method_of(const SuiteNode& name, std::vector<Setting> settings, const MethodDefaults& defaults) {
-  try {
-    const std::vector<std::string> known = make_method(name.text(), {}).settings;
-    const auto takes = [&](const char* key) {
-      const auto is_key = [&](const Setting& x) { return x.key == key; };
-      return std::find(known.begin(), known.end(), key) != known.end() &&
-             std::none_of(settings.begin(), settings.end(), is_key);
-    };
-    if (const auto& budget = defaults.budget; budget && takes("budget"))
-      settings.push_back({"budget", budget->scalar(), budget->where()});
-    if (defaults.device != Device::kCpu && takes("device"))
-      settings.push_back({"device", std::string(name_of(defaults.device)), "--device"});
-    return make_method(name.text(), settings);
-  } catch (const InputError& e) {
-    if (std::string_view(e.what()).starts_with(name.file)) throw;
-    throw InputError("{}: {}", name.where(), e.what());
-  }
+  const MethodRow* row = find_method_row(name.text());
+  const auto takes = [&](const char* key) {
+    const auto is_key = [&](const Setting& x) { return x.key == key; };
+    return row != nullptr && row->setting(key) != nullptr &&
+           std::none_of(settings.begin(), settings.end(), is_key);
+  };
+  if (const auto& budget = defaults.budget; budget && takes("budget"))
+    settings.push_back({"budget", budget->scalar(), budget->where()});
+  if (defaults.device != Device::kCpu && takes("device"))
+    settings.push_back({"device", std::string(name_of(defaults.device)), "--device"});
+  return make_method(name.text(), settings, name.where());
 }
 
 // A key of [[methods]] and its value or, where they are a list, its values.

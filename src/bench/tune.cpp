@@ -5,16 +5,36 @@
 
 #include "core/json.h"
 #include "deeptail/itgis.h"
-#include "deeptail/mhis.h"
+#include "deeptail/methods.h"
 #include "deeptail/tune.h"
 #include "estimators/read_tune.h"
 
 namespace deeptail {
 
+std::vector<std::string> methods_with_temperature() {
+  std::vector<std::string> names;
+  for (const MethodRow* row : method_rows())
+    if (row->setting("temperature") != nullptr) names.emplace_back(row->name);
+  return names;
+}
+
+namespace {
+
+Method method_of_cell(const TuneConfig& config, const TuneCell& cell) {
+  std::vector<Setting> settings = {{"budget", fmt::format("{}", config.samples), "samples"},
+                                   {"temperature", fmt::format("{}", cell.temperature), "temperature"}};
+  if (method_row(cell.method).setting("burn_in") != nullptr)
+    settings.push_back({"burn_in", fmt::format("{}", config.burn_in()), "burn-in"});
+  return make_method(cell.method, settings);
+}
+
+}  // namespace
+
 void TuneConfig::validate() const {
   for (const std::string& method : methods)
-    if (method != "itgis" && method != "mhis")
-      throw InputError("method {}: only itgis and mhis have a temperature", printable(method));
+    if (const std::vector<std::string> with = methods_with_temperature();
+        std::find(with.begin(), with.end(), method) == with.end())
+      throw InputError("method {}: only {} have a temperature", printable(method), fmt::join(with, " and "));
   if (models.empty() || dists.empty() || methods.empty() || grid.empty())
     throw InputError("nothing to tune: expected at least one model, distribution, method and temperature");
   if (targets_per_pair == 0) throw InputError("0 targets per pair: expected at least one");
@@ -57,22 +77,13 @@ std::optional<TuneResult> run_tune_cell(const TuneSubject& subject, const TuneCo
     throw InputError("{} on {}: the truth has no token with q from {} to {}", cell.model, cell.dist,
                      config.q_low, config.q_high);
   bool stopped = false;
-  const KeepGoing go_on = [&](std::uint64_t) { return !(stopped = keep_going && !keep_going()); };
+  const Watch watch = [&](const Progress&) { return !(stopped = keep_going && !keep_going()); };
+  const Method method = method_of_cell(config, cell);
+  const MethodInput input{.model = &subject.model, .dist = &subject.dist};
   std::vector<double> q, p;
   for (const TokenId id : targets) {
     const Target target({id}, subject.model.head());
-    const Estimate e =
-        cell.method == "itgis"
-            ? itgis(subject.model, subject.dist, target,
-                    {.samples = config.samples, .temperature = cell.temperature, .seed = config.seed}, pool,
-                    go_on)
-            : mhis(subject.model, subject.dist, target,
-                   {.samples = config.samples,
-                    .burn_in = config.burn_in(),
-                    .temperature = cell.temperature,
-                    .seed = config.seed,
-                    .bound_inputs = 0},
-                   pool, go_on);
+    const Estimate e = run_method(method, input, target, config.seed, pool, watch);
     if (stopped) return std::nullopt;
     q.push_back(subject.truth.q(id));
     p.push_back(std::exp(e.log_p));

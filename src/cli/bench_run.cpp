@@ -110,7 +110,7 @@ void bench_run_mpi([[maybe_unused]] const BenchRunOptions& o, [[maybe_unused]] c
 }
 
 Suite suite_on_device(const BenchRunOptions& o) {
-  const std::optional<Device> device = device_of(o.device);
+  const std::optional<Device> device = value_named<Device>(o.device);
   if (!device) throw InputError("--device {}: expected cpu or cuda", screen_text(o.device));
   Suite suite = read_suite(o.suite, *device);
   const auto there = [](const SuiteVariant& v) { return v.method.device != Device::kCpu; };
@@ -122,7 +122,8 @@ Suite suite_on_device(const BenchRunOptions& o) {
            std::any_of(o.only.begin(), o.only.end(), [&](const auto& name) { return v.is_called(name); });
   };
   for (const SuiteVariant& v : suite.variants)
-    if (wanted(v)) require_device(v.method.device);
+    if (const std::string why = wanted(v) ? why_not(v.method, {}) : ""; !why.empty())
+      throw InputError("{}", why);
   return suite;
 }
 

@@ -194,7 +194,7 @@ void add_bench_tune(CLI::App& bench) {
   };
   list("--models", o->config.models, "Names, separated by commas");
   list("--dists", o->config.dists, "Names, separated by commas");
-  list("--methods", o->config.methods, "itgis, mhis");
+  list("--methods", o->config.methods, "Those to tune, separated by commas");
   sub->add_option("--temperatures", o->config.grid, "The grid")->delimiter(',')->capture_default_str();
   sub->add_option("--targets-per-pair", o->config.targets_per_pair, "Targets with q in [1e-5, 1e-3]")
       ->capture_default_str();

@@ -17,9 +17,21 @@ namespace deeptail::cli {
 
 namespace {
 
-void check_has_model(const EstimateOptions& o) {
+void refuse(const Method& method, const QuestionKind& question, std::string_view hint = "") {
+  if (const std::string why = why_not(method, question); !why.empty()) throw InputError("{}{}", why, hint);
+}
+
+// Every target, before the first is worked on.
+std::vector<Target> read_targets(const EstimateOptions& o, const Method& method, const Head& head,
+                                 const std::optional<NamedTokenizer>& tokenizer) {
+  std::vector<Target> targets = parse_targets(o.targets, o.targets_file, head, tokenizer);
+  for (const Target& target : targets) refuse(method, {.n_tokens = target.ids().size()});
+  return targets;
+}
+
+void check_has_model(const EstimateOptions& o, const Method& method) {
   if (!o.activations.empty() || !o.unembed.empty())
-    throw InputError("method {}: expected --model and --dist, found --activations or --unembed", o.method);
+    refuse(method, {.has_model = false}, "; expected --model and --dist, found --activations or --unembed");
   if (o.model.empty() || o.dist.empty()) throw InputError("method {}: expected --model and --dist", o.method);
 }
 
@@ -43,21 +55,12 @@ void run_one_by_one(const Asked& asked, const EstimateOptions& o, ThreadPool& po
   meter.restart(start);
   for (std::size_t i = 0; i < n && !(interrupted() && i > 0); ++i) {
     meter.set_item(name(i));
-    const MethodHooks hooks{
-        .keep_going =
-            [&](std::uint64_t done) {
-              if (asked.work > 0) meter.update(asked.work * i + std::min(done, asked.work));
-              return !interrupted();
-            },
-        .after_level =
-            [&](const GaProgress& p) {
-              if (p.moved == 0.0)
-                meter.set_item(fmt::format("{}{}run {} of {}, level {}, p {:.1e}", name(i), n == 1 ? "" : " ",
-                                           p.replica + 1, asked.method.replicas, p.level + 1,
-                                           std::exp(p.log_p)));
-              return !interrupted();
-            }};
-    Estimate estimate = run_method(asked.method, asked.input, asked.targets[i], o.seed, pool, hooks);
+    const auto watch = [&](const Progress& p) {
+      if (asked.work > 0) meter.update(asked.work * i + std::min(p.done, asked.work));
+      if (!p.note.empty()) meter.set_item(fmt::format("{}{}{}", name(i), n == 1 ? "" : " ", p.note));
+      return !interrupted();
+    };
+    Estimate estimate = run_method(asked.method, asked.input, asked.targets[i], o.seed, pool, watch);
     warn_of_unused_flags(o, asked.method, estimate);
     printer.take(i, std::move(estimate));
     if (asked.work == 0 && n > 1 && i + 1 < n) meter.update(i + 1);
@@ -104,13 +107,13 @@ void answer(const Asked& asked, const EstimateOptions& o, ThreadPool& pool, Prog
 }
 
 void run_on_model(const Method& method, const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter) {
-  check_has_model(o);
+  check_has_model(o, method);
   const LoadedModel model = load_model(o.model);
   const Distribution dist = load_distribution(o.dist, model);
   answer({.method = method,
           .input = {.model = &model.transformer, .dist = &dist, .provenance = provenance_of(model, dist)},
           .tokenizer = model.tokenizer,
-          .targets = parse_targets(o.targets, o.targets_file, model.head(), model.tokenizer),
+          .targets = read_targets(o, method, model.head(), model.tokenizer),
           .work = method.work(model.config(), dist)},
          o, pool, meter);
 }
@@ -122,7 +125,7 @@ void run_on_cloud(const Method& method, const EstimateOptions& o, ThreadPool& po
                  "take fewer activations or particles");
   };
   const auto check_targets = [&](const Head& head, const auto& tokenizer) {
-    parse_targets(o.targets, o.targets_file, head, tokenizer);
+    read_targets(o, method, head, tokenizer);
   };
   const CloudSubject subject = load_cloud({.model = o.model,
                                            .dist = o.dist,
@@ -139,7 +142,7 @@ void run_on_cloud(const Method& method, const EstimateOptions& o, ThreadPool& po
                     .capture_cost = subject.capture_cost,
                     .provenance = subject.provenance},
           .tokenizer = subject.tokenizer,
-          .targets = parse_targets(o.targets, o.targets_file, subject.head, subject.tokenizer)},
+          .targets = read_targets(o, method, subject.head, subject.tokenizer)},
          o, pool, meter);
 }
 
@@ -149,18 +152,21 @@ ProgressStyle style_of(const EstimateOptions& o) {
   return o.json && style == ProgressStyle::kLines ? ProgressStyle::kNone : style;
 }
 
+std::string_view asked_device(const EstimateOptions& o) {
+  for (std::size_t i = 0; i < o.settings.size(); ++i)
+    if (setting_rows()[i]->key == "device" && !o.settings[i].empty()) return o.settings[i];
+  return name_of(Device::kCpu);
+}
+
 void run(const EstimateOptions& o) {
-  const std::optional<Device> device = device_of(o.device);
-  if (!device) throw InputError("--device {}: expected cpu or cuda", screen_text(o.device));
-  check_flags(o);
-  const Method method = method_of(o, o.method);
-  if (*device != Device::kCpu && method.device != *device)
-    throw InputError("--device {}: {} runs on the CPU only; use --device cpu", o.device, o.method);
-  require_device(*device);
+  const Method method = checked_method(o);
+  if (const std::string_view device = asked_device(o); device != name_of(method.device))
+    throw InputError("--device {}: {} runs on the CPU only; use --device cpu", device, o.method);
+  refuse(method, {});
   ThreadPool pool(o.threads);
   catch_interrupts();
   ProgressMeter meter(stderr, style_of(o), {.label = fmt::format("loading {}", o.model)});
-  if (method.calibration > 0)
+  if (method.needs_activations())
     run_on_cloud(method, o, pool, meter);
   else
     run_on_model(method, o, pool, meter);

@@ -8,14 +8,6 @@
 
 namespace deeptail {
 
-std::string_view name_of(Device device) { return device == Device::kCuda ? "cuda" : "cpu"; }
-
-std::optional<Device> device_of(std::string_view name) {
-  for (const Device device : {Device::kCpu, Device::kCuda})
-    if (name == name_of(device)) return device;
-  return std::nullopt;
-}
-
 void require_device([[maybe_unused]] Device device) {
   if (device == Device::kCpu) return;
 #ifdef DEEPTAIL_HAS_CUDA

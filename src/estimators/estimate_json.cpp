@@ -40,32 +40,6 @@ OrderedJson json_of(const SettingValues& settings) {
 
 }  // namespace
 
-std::string_view name_of(Status status) {
-  switch (status) {
-    case Status::kOk:
-      return "ok";
-    case Status::kNotReachedUpperBound:
-      return "not_reached_upper_bound";
-    case Status::kExtinct:
-      return "extinct";
-    case Status::kBudgetSpent:
-      return "budget_spent";
-  }
-  return "";
-}
-
-std::string_view name_of(Guarantee guarantee) {
-  switch (guarantee) {
-    case Guarantee::kUnbiased:
-      return "unbiased";
-    case Guarantee::kConsistent:
-      return "consistent";
-    case Guarantee::kModelBased:
-      return "model_based";
-  }
-  return "";
-}
-
 std::string to_json(const Estimate& e) {
   OrderedJson levels = OrderedJson::array(), triggers = OrderedJson::array();
   OrderedJson positions = OrderedJson::array(), replicas = OrderedJson::array();

@@ -225,40 +225,6 @@ Outcome run_problem(const GaProblem& p, ThreadPool& pool, const GaKeepGoing& kee
 
 }  // namespace
 
-std::string_view name_of(GaPrior prior) {
-  switch (prior) {
-    case GaPrior::kStudentT:
-      return "student_t";
-    case GaPrior::kStudentTMatched:
-      return "student_t_matched";
-    case GaPrior::kGaussian:
-      return "gaussian";
-    case GaPrior::kConditioned:
-      return "conditioned";
-  }
-  return "";
-}
-
-std::optional<GaPrior> ga_prior_of(std::string_view name) {
-  for (const GaPrior prior :
-       {GaPrior::kStudentT, GaPrior::kStudentTMatched, GaPrior::kGaussian, GaPrior::kConditioned})
-    if (name == name_of(prior)) return prior;
-  return std::nullopt;
-}
-
-std::string_view name_of(GaStart start) { return start == GaStart::kPrior ? "prior" : "calibration"; }
-std::optional<GaStart> ga_start_of(std::string_view name) {
-  if (name == "calibration") return GaStart::kCalibration;
-  if (name == "prior") return GaStart::kPrior;
-  return std::nullopt;
-}
-
-std::optional<KernelKind> kernel_of(std::string_view name) {
-  for (const KernelKind kind : {KernelKind::kRwmh, KernelKind::kMala, KernelKind::kMapla, KernelKind::kPcn})
-    if (name == name_of(kind)) return kind;
-  return std::nullopt;
-}
-
 void GaAmlsConfig::validate() const {
   if (replicas == 0 || replicas > kMostReplicas)
     throw InputError("{} replicas: expected 1 to {}", replicas, kMostReplicas);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "estimators/cloud.h"
+#include "estimators/method_list.h"
 
 namespace deeptail {
 
@@ -54,5 +55,25 @@ Estimate gld(const Head& head, const Activations& activations, const Target& tar
   e.cost.seconds = seconds_since(start);
   return e;
 }
+
+namespace {
+
+Method make_gld(SettingReader& s) {
+  return {.calibration = take_calibration(s),
+          .run = [](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                    const Watch&) {
+            Estimate estimate = gld(*in.head, *in.activations, target, pool);
+            estimate.seed = seed;
+            return estimate;
+          }};
+}
+
+}  // namespace
+
+constinit const MethodRow kGldRow{.name = "gld",
+                                  .help = "Gaussian logit difference of activations",
+                                  .settings = kCloudSettings,
+                                  .colour = 4,
+                                  .make = make_gld};
 
 }  // namespace deeptail

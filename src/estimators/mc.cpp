@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "deeptail/estimators.h"
+#include "estimators/method_list.h"
 
 namespace deeptail {
 
@@ -53,5 +54,29 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
   estimate.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return estimate;
 }
+
+namespace {
+
+constexpr const SettingRow* kMcSettings[] = {&kBudget};
+
+Method make_mc(SettingReader& s) {
+  McConfig config;
+  s.take(kBudget, config.budget);
+  config.validate();
+  return {.unit = "inputs",
+          .work = [config](const ModelConfig&, const Distribution&) { return config.budget; },
+          .run =
+              [config](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                       const Watch& watch) {
+                McConfig c = config;
+                c.seed = seed;
+                return mc(*in.model, *in.dist, target, c, pool, counted(watch, c.budget));
+              }};
+}
+
+}  // namespace
+
+constinit const MethodRow kMcRow{
+    .name = "mc", .help = "plain sampling", .settings = kMcSettings, .colour = 7, .make = make_mc};
 
 }  // namespace deeptail

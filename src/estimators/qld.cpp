@@ -7,6 +7,7 @@
 #include "core/statistics.h"
 #include "estimators/cloud.h"
 #include "estimators/line_counts.h"
+#include "estimators/method_list.h"
 
 namespace deeptail {
 
@@ -151,5 +152,21 @@ Estimate qld(const Head& head, const Activations& activations, const Target& tar
   e.cost.seconds = seconds_since(start);
   return e;
 }
+
+namespace {
+
+Method make_qld(SettingReader& s) {
+  return {.calibration = take_calibration(s),
+          .run = [](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                    const Watch&) { return qld(*in.head, *in.activations, target, {.seed = seed}, pool); }};
+}
+
+}  // namespace
+
+constinit const MethodRow kQldRow{.name = "qld",
+                                  .help = "quadratic logit decomposition of activations",
+                                  .settings = kCloudSettings,
+                                  .colour = 2,
+                                  .make = make_qld};
 
 }  // namespace deeptail

@@ -11,6 +11,7 @@
 #include "core/random.h"
 #include "estimators/cloud.h"
 #include "estimators/line_counts.h"
+#include "estimators/method_list.h"
 
 namespace deeptail {
 
@@ -140,5 +141,23 @@ Estimate qld_arc(const Head& head, const Activations& activations, const Target&
   e.cost.seconds = seconds_since(start);
   return e;
 }
+
+namespace {
+
+Method make_qld_arc(SettingReader& s) {
+  return {
+      .calibration = take_calibration(s),
+      .one_token = true,
+      .run = [](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                const Watch&) { return qld_arc(*in.head, *in.activations, target, {.seed = seed}, pool); }};
+}
+
+}  // namespace
+
+constinit const MethodRow kQldArcRow{.name = "qld-arc",
+                                     .help = "qld as its published program computes it, for comparison",
+                                     .settings = kCloudSettings,
+                                     .colour = 3,
+                                     .make = make_qld_arc};
 
 }  // namespace deeptail

@@ -1,76 +1,58 @@
 // Settings as text, read by a method.
 #pragma once
 
-#include <algorithm>
-#include <charconv>
-#include <optional>
+#include <concepts>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "core/json.h"
-#include "core/parse_count.h"
 #include "deeptail/methods.h"
 
 namespace deeptail {
 
-// Hands settings out by key, and refuses what was never asked for.
+// The value of a setting whose row has checked it.
+double number_in(std::string_view text);
+std::uint64_t count_in(std::string_view text);
+
+// Hands settings out by their rows. All that were given have been checked by then.
 class SettingReader {
  public:
-  explicit SettingReader(const std::vector<Setting>& settings) : settings_(settings) {}
+  // Throws InputError for a setting that the method does not have, or that does not fit.
+  SettingReader(const MethodRow& method, const std::vector<Setting>& settings);
 
-  const Setting* find(const char* key) {
-    known_.push_back(key);
-    for (const Setting& s : settings_)
-      if (s.key == key) return &s;
-    return nullptr;
-  }
-  // What a setting is in the end.
-  void note(const char* key, SettingValue value) { used_.emplace_back(key, std::move(value)); }
-  // Leaves `value` as it is where the setting is not given. 0 leaves it to the method.
+  // Leaves `value`, the default, as it is where the setting is not given. Returns whether it is. A default of
+  // 0 leaves it to the method.
   template <class T>
-  void count(const char* key, T& value) {
-    if (const Setting* s = find(key)) value = static_cast<T>(parse_count(s->value, s->where));
-    note(key, value == T{} ? SettingValue() : SettingValue(static_cast<std::uint64_t>(value)));
-  }
-  void real(const char* key, double& value) {
-    if (const Setting* s = find(key)) {
-      const auto [stop, error] = std::from_chars(s->value.data(), s->value.data() + s->value.size(), value);
-      if (error != std::errc() || stop != s->value.data() + s->value.size())
-        throw InputError("{}: expected a number, found \"{}\"", s->where, printable(s->value));
+  bool take(const SettingRow& row, T& value) {
+    const Setting* given = find(row);
+    if constexpr (std::is_enum_v<T>) {
+      if (given != nullptr) value = *value_named<T>(given->value);
+      set(row, std::string(name_of(value)));
+    } else if (row.kind == SettingKind::kCount) {
+      if (given != nullptr) value = static_cast<T>(count_in(given->value));
+      set(row, value == T{} ? SettingValue() : SettingValue(static_cast<std::uint64_t>(value)));
+    } else {
+      if (given != nullptr) value = static_cast<T>(number_in(given->value));
+      set(row, value == T{} ? SettingValue() : SettingValue(static_cast<double>(value)));
     }
-    note(key, value == 0.0 ? SettingValue() : SettingValue(value));
+    return given != nullptr;
   }
-  void positive(const char* key, double& value) {
-    real(key, value);
-    const Setting* s = find(key);
-    known_.pop_back();
-    if (s != nullptr && !(value > 0.0 && value < 1e300))
-      throw InputError("{}: expected a number above 0, found \"{}\"", s->where, printable(s->value));
-  }
-  // One of the names that `parse` knows; `value` has the default's.
-  template <class T>
-  void choice(const char* key, std::optional<T> (*parse)(std::string_view), const char* names, T& value) {
-    if (const Setting* s = find(key)) {
-      const std::optional<T> parsed = parse(s->value);
-      if (!parsed) throw InputError("{} {}: expected {}", s->where, printable(s->value), names);
-      value = *parsed;
-    }
-    note(key, std::string(name_of(value)));
-  }
-  std::vector<std::string> finish(const std::string& method) const {
-    for (const Setting& s : settings_)
-      if (std::find(known_.begin(), known_.end(), s.key) == known_.end())
-        throw InputError("{}: method {} has no setting \"{}\"; it has {}", s.where, method, printable(s.key),
-                         fmt::join(known_, ", "));
-    return known_;
-  }
-  SettingValues used() const { return used_; }
+  // What a setting is in the end, where that is not what was taken.
+  void set(const SettingRow& row, SettingValue value);
+
+  // Of all settings, in the method's order.
+  SettingValues values() const { return values_; }
 
  private:
+  const Setting* find(const SettingRow& row) const;
+
+  const MethodRow& method_;
   const std::vector<Setting>& settings_;
-  std::vector<std::string> known_;
-  SettingValues used_;
+  SettingValues values_;
 };
+
+// The value of a key that the method has.
+void set_value(SettingValues& values, const SettingRow& row, SettingValue value);
 
 }  // namespace deeptail

@@ -1,5 +1,8 @@
 // The shipped table of temperatures.
 #include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <mutex>
 
 #include "core/data_places.h"
 #include "estimators/read_tune.h"
@@ -10,6 +13,25 @@ namespace {
 constexpr const char* kTemperaturesFormat = "deeptail-temperatures-1";
 constexpr const char* kTemperaturesFile = "temperatures.json";
 constexpr std::uint64_t kMostTunedTargets = std::uint64_t{1} << 32;
+
+using TemperatureTable = std::vector<ChosenTemperature>;
+
+// Read once, and again when the file is another one.
+std::shared_ptr<const TemperatureTable> table_of(const std::string& path) {
+  static std::mutex mutex;
+  static std::string read_path;
+  static std::filesystem::file_time_type read_time;
+  static std::shared_ptr<const TemperatureTable> table;
+  const std::lock_guard lock(mutex);
+  const auto time = std::filesystem::last_write_time(path);
+  if (table != nullptr && read_path == path && read_time == time) return table;
+  const MappedFile file(path);
+  table = std::make_shared<const TemperatureTable>(parse_temperatures(file.text(), file.path()));
+  read_path = path;
+  read_time = time;
+  return table;
+}
+
 }  // namespace
 
 TuneCell read_tune_cell(const JsonNode& row) {
@@ -63,8 +85,7 @@ std::optional<double> shipped_temperature(std::string_view method, std::string_v
                                           std::string_view dist) {
   const std::string path = shipped_temperatures_path();
   if (path.empty()) return std::nullopt;
-  const MappedFile file(path);
-  for (const ChosenTemperature& c : parse_temperatures(file.text(), file.path()))
+  for (const ChosenTemperature& c : *table_of(path))
     if (c.cell.method == method && c.cell.model == model && c.cell.dist == dist) return c.cell.temperature;
   return std::nullopt;
 }

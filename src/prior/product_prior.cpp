@@ -25,18 +25,6 @@ double exponentials(RngKey key, std::uint64_t index, std::size_t dimension, std:
 
 }  // namespace
 
-std::string_view name_of(PriorKind kind) {
-  switch (kind) {
-    case PriorKind::kGaussian:
-      return "gaussian";
-    case PriorKind::kStudentT:
-      return "student_t";
-    case PriorKind::kStudentTMatched:
-      return "student_t_matched";
-  }
-  return "";
-}
-
 ProductPrior::ProductPrior(PriorKind kind, std::size_t dim, int nu)
     : kind_(kind),
       dim_(dim),

@@ -45,13 +45,12 @@ class Commands {
     std::string out = fmt::format("deeptail estimate --model {} --dist {} --target {} --method {}",
                                   name(models_, item.model), name(dists_, item.dist),
                                   fmt::join(item.target, ","), shell_word(variant->method.name));
-    for (const Setting& setting : variant->method.given) {
-      std::string flag = setting.key;
-      std::replace(flag.begin(), flag.end(), '_', '-');
-      out += fmt::format(" --{} {}", flag, shell_word(setting.value));
-    }
+    for (const Setting& setting : variant->method.given)
+      out +=
+          fmt::format(" {} {}", variant->method.row->setting(setting.key)->flag(), shell_word(setting.value));
     out += fmt::format(" --seed {}", item.seed);
-    if (variant->method.calibration > 0) out += fmt::format(" --calibration-seed {}", item.calibration_seed);
+    if (variant->method.needs_activations())
+      out += fmt::format(" --calibration-seed {}", item.calibration_seed);
     return out;
   }
 

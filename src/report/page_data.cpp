@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/json.h"
+#include "deeptail/method_rows.h"
 #include "deeptail/report.h"
 #include "report/page_json.h"
 #include "report/score.h"
@@ -145,8 +146,13 @@ PageJson whitening_json(const ReportExtras& extras) {
 // What one run and either of two are shown from.
 PageJson scored_json(const Report& report, const Run& run) {
   PageJson variants = PageJson::array();
-  for (const ReportVariant& v : report.variants)
-    variants.push_back({{"name", v.name}, {"method", v.method}, {"headline", v.headline}});
+  for (const ReportVariant& v : report.variants) {
+    const MethodRow* row = find_method_row(v.method);
+    variants.push_back({{"name", v.name},
+                        {"method", v.method},
+                        {"headline", v.headline},
+                        {"colour", row == nullptr ? PageJson(nullptr) : PageJson(row->colour)}});
+  }
   PageJson out = {
       {"meta", meta_json(report)},    {"models", models_json(report)},     {"dists", report.dists},
       {"variants", variants},         {"profiles", profiles_json(report)}, {"pairs", pairs_json(report)},

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/json.h"
+#include "deeptail/method_rows.h"
 #include "report/differences.h"
 #include "report/score.h"
 
@@ -14,12 +15,11 @@ namespace deeptail {
 
 namespace {
 
-// The shipped methods, best first where nothing else decides; others follow by name.
-constexpr std::string_view kMethodOrder[] = {"tokensplit", "ga-amls", "qld",  "qld-arc",
-                                             "gld",        "itgis",   "mhis", "mc"};
+// Methods that this version does not have follow by name.
 std::size_t method_rank(std::string_view method) {
-  return static_cast<std::size_t>(std::find(std::begin(kMethodOrder), std::end(kMethodOrder), method) -
-                                  std::begin(kMethodOrder));
+  const auto rows = method_rows();
+  return static_cast<std::size_t>(std::find(rows.begin(), rows.end(), find_method_row(method)) -
+                                  rows.begin());
 }
 
 // Of `names`, those that occur in some item, in order; then what the header does not name.

@@ -24,20 +24,6 @@ void SplittingConfig::validate() const {
     throw InputError("the last level is {}: expected the threshold, {}", levels.back(), threshold);
 }
 
-std::string_view name_of(SplittingEnd end) {
-  switch (end) {
-    case SplittingEnd::kReached:
-      return "reached";
-    case SplittingEnd::kExtinct:
-      return "extinct";
-    case SplittingEnd::kPlateau:
-      return "plateau";
-    case SplittingEnd::kStopped:
-      return "stopped";
-  }
-  return "";
-}
-
 std::uint64_t derived_seed(std::uint64_t seed, std::uint64_t part) {
   return uniform64({seed, Stream::kSeeds}, part, 0);
 }

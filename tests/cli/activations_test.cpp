@@ -48,14 +48,33 @@ TEST_F(ActivationsCommand, GaAmlsKeepsItsLevels) {
   EXPECT_TRUE(e.at("diagnostics").contains("mahalanobis_q50"));
 }
 
+TEST_F(ActivationsCommand, StepSizeIsWhereTheFirstLevelStarts) {
+  capture();
+  const std::string question = "--target 1266 --method ga-amls --particles 60 --moves 2 --seed 3";
+  const auto usual = json(from_files(question)), far = json(from_files(question + " --step-size 0.5"));
+  EXPECT_EQ(usual.at("settings").at("step_size"), 0.001);
+  EXPECT_EQ(far.at("settings").at("step_size"), 0.5);
+  const auto first_step = [](const auto& e) {
+    return e.at("levels").at(0).at("step_size").template get<double>();
+  };
+  EXPECT_LT(first_step(usual), 0.01);
+  EXPECT_GT(first_step(far), 0.1);
+}
+
+TEST_F(ActivationsCommand, SetsOfTokensThatAMethodDoesNotTake) {
+  capture();
+  refused(from_files("--target 69,70 --method qld-arc"), "qld-arc takes one target token, found 2");
+}
+
 TEST_F(ActivationsCommand, BadInput) {
   capture();
   refused(from_files("--target 69 --method ga-amls --prior conditioned --particles 10 --moves 2"),
           "carry no tokens");
-  refused(from_files("--target 69 --method ga-amls --prior cauchy"), "--prior cauchy: expected");
-  refused(from_files("--target 69 --method ga-amls --kernel hmc"), "--kernel hmc: expected");
-  refused(from_files("--target 69 --method ga-amls --start here"), "--start here: expected");
-  refused(from_files("--target 69 --method mc"), "method mc: expected --model and --dist");
+  refused(from_files("--target 69 --method ga-amls --prior cauchy"), "--prior: expected student_t");
+  refused(from_files("--target 69 --method ga-amls --kernel hmc"), "--kernel: expected rwmh");
+  refused(from_files("--target 69 --method ga-amls --start here"), "--start: expected calibration or prior");
+  refused(from_files("--target 69 --method mc"),
+          "mc runs the model on its inputs: activations alone are not enough; expected --model and --dist");
   refused(from_files("--target 69 --method qld --model dt-1l"), "expected one of the two pairs");
   refused(from_files("--target 5000 --method qld"), "5000");
   refused("estimate --activations " + a() + " --target 69 --method qld",

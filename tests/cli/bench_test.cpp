@@ -300,7 +300,7 @@ TEST_F(BenchCommand, BadSuitesSayFileLineAndKey) {
   bad("method = \"gld\"", "method = \"glad\"", "19: methods.method: method glad: expected one of");
   bad("moves = 4", "movs = 4",
       "30: methods.movs: method ga-amls has no setting \"movs\"; it has calibration, particles");
-  bad("\"gaussian\"]", "\"normal\"]", "31: methods.prior normal: expected student_t");
+  bad("\"gaussian\"]", "\"normal\"]", "31: methods.prior: expected student_t");
   bad("budget = 1000", "budget = -5", "15: methods.budget: expected a whole number");
   bad("method = \"qld\"", "method = \"gld\"", "23: methods.method: two rows are called gld");
   bad("name = \"tiny\"", "name = \"tiny\"\nprofiles = [\"none\"]", "2: profiles: ");

@@ -80,7 +80,7 @@ void time_target(const Settings& s, ThreadPool& pool) {
   config.n_particles = count_of(s, "--particles", 2000);
   config.kernel.moves = count_of(s, "--moves", 900);
   config.kernel.burn_in = std::min<std::size_t>(126, config.kernel.moves / 2);
-  config.device = *device_of(s.contains("--device") ? s.at("--device") : "cuda");
+  config.device = *value_named<Device>(s.contains("--device") ? s.at("--device") : "cuda");
   GaAmlsConfig warm = config;
   warm.max_levels = 2;
   warm.kernel.moves = warm.kernel.burn_in = 20;

@@ -194,16 +194,6 @@ void fill_reached(Estimate& e, const ChainTotals& totals, const ChainProblem& pr
 
 }  // namespace
 
-std::string_view name_of(Normaliser normaliser) {
-  return normaliser == Normaliser::kHarmonic ? "harmonic" : "bridge";
-}
-
-Normaliser parse_normaliser(std::string_view name) {
-  for (const Normaliser n : {Normaliser::kHarmonic, Normaliser::kBridge})
-    if (name == name_of(n)) return n;
-  throw InputError("normaliser {}: expected harmonic or bridge", printable(name));
-}
-
 void MhisConfig::validate() const {
   if (chains < 2)
     throw InputError("{} chains: expected at least 2, since the interval comes from their spread", chains);

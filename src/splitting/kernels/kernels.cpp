@@ -4,20 +4,6 @@
 
 namespace deeptail {
 
-std::string_view name_of(KernelKind kind) {
-  switch (kind) {
-    case KernelKind::kRwmh:
-      return "rwmh";
-    case KernelKind::kMala:
-      return "mala";
-    case KernelKind::kMapla:
-      return "mapla";
-    case KernelKind::kPcn:
-      return "pcn";
-  }
-  return "";
-}
-
 double KernelConfig::wanted() const {
   if (wanted_acceptance > 0.0) return wanted_acceptance;
   switch (kind) {

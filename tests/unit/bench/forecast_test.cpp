@@ -32,17 +32,16 @@ Grid forecast_grid() {
 // Sleeps through its work.
 void make_slow(Method& method) {
   method.work = [](const ModelConfig&, const Distribution&) { return kUnits; };
-  method.run = [](const MethodInput&, const Target& target, std::uint64_t, ThreadPool&,
-                  const MethodHooks& hooks) {
+  method.run = [](const MethodInput&, const Target& target, std::uint64_t, ThreadPool&, const Watch& watch) {
     for (std::uint64_t done = 1; done <= kUnits; ++done) {
       std::this_thread::sleep_for(kUnit);
-      if (!hooks.keep_going(done)) break;
+      if (!watch({.share = static_cast<double>(done) / static_cast<double>(kUnits), .done = done})) break;
     }
     return Estimate{.method = "mc", .target = target.ids()};
   };
 }
 
-Estimate nothing(const MethodInput&, const Target& target, std::uint64_t, ThreadPool&, const MethodHooks&) {
+Estimate nothing(const MethodInput&, const Target& target, std::uint64_t, ThreadPool&, const Watch&) {
   return {.method = "gld", .target = target.ids()};
 }
 
@@ -74,7 +73,7 @@ TEST(Forecast, MethodsSeeAsManyActivationsAsTheyWant) {
   std::vector<std::size_t> seen;
   grid.suite.variants[0].method.run = nothing;
   grid.suite.variants[1].method.run = [&](const MethodInput& in, const Target& target, std::uint64_t,
-                                          ThreadPool&, const MethodHooks&) {
+                                          ThreadPool&, const Watch&) {
     const Activations& a = *in.activations;
     EXPECT_EQ(a.values.size(), a.n * a.d_model);
     EXPECT_EQ(a.last_tokens.size(), a.n);

@@ -160,9 +160,9 @@ TEST(GaAmls, RefusesWhatItCannotDo) {
   config = quick(GaPrior::kStudentT);
   config.replicas = 0;
   EXPECT_THROW(ga_amls(p.head, p.activations, target, config, pool), InputError);
-  EXPECT_EQ(ga_prior_of("student_t_matched"), GaPrior::kStudentTMatched);
-  EXPECT_FALSE(ga_prior_of("cauchy"));
-  EXPECT_EQ(kernel_of("pcn"), KernelKind::kPcn);
+  EXPECT_EQ(value_named<GaPrior>("student_t_matched"), GaPrior::kStudentTMatched);
+  EXPECT_FALSE(value_named<GaPrior>("cauchy"));
+  EXPECT_EQ(value_named<KernelKind>("pcn"), KernelKind::kPcn);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "estimators/ties.h"
 #include "subject.h"
@@ -24,7 +25,7 @@ TEST(Methods, EveryOneIsMadeWithoutSettings) {
   for (const std::string& name : method_names()) {
     const Method method = make_method(name, {});
     EXPECT_EQ(method.name, name);
-    EXPECT_FALSE(method.settings.empty());
+    EXPECT_EQ(method.row, &method_row(name));
   }
 }
 
@@ -32,9 +33,10 @@ TEST(Methods, WrongSettingsAreRefused) {
   refused("mc", {"particles", "5", "suite.toml: line 3: particles"},
           "suite.toml: line 3: particles: method mc has no setting \"particles\"; it has budget");
   refused("mc", {"budget", "many", "--budget"}, "--budget: expected a whole number");
-  refused("ga-amls", {"prior", "cauchy", "--prior"}, "--prior cauchy: expected student_t, student_t_matched");
-  refused("tokensplit", {"taper", "wide", "--taper"}, "--taper: expected a number, found \"wide\"");
-  refused("magic", {"a", "b", "c"}, "method magic: expected one of tokensplit, mc, itgis");
+  refused("ga-amls", {"prior", "cauchy", "--prior"},
+          "--prior: expected student_t, student_t_matched, gaussian or conditioned, found \"cauchy\"");
+  refused("tokensplit", {"taper", "wide", "--taper"}, "--taper: expected a number from 1, found \"wide\"");
+  refused("magic", {"a", "b", "c"}, "method magic: expected one of tokensplit, ga-amls, qld");
 }
 
 TEST(Methods, SameAsTheFunctions) {
@@ -73,9 +75,9 @@ TEST(Methods, AnEstimateTellsAllSettings) {
   const Target target({69}, model.head());
   for (const std::string& name : method_names()) {
     const Method method = make_method(name, {});
-    ASSERT_EQ(method.values.size(), method.settings.size()) << name;
+    ASSERT_EQ(method.values.size(), method.row->settings.size()) << name;
     for (std::size_t i = 0; i < method.values.size(); ++i)
-      EXPECT_EQ(method.values[i].first, method.settings[i]) << name;
+      EXPECT_EQ(method.values[i].first, method.row->settings[i]->key) << name;
   }
   const Method mc = make_method("mc", {{"budget", "2^9", ""}});
   EXPECT_EQ(run_method(mc, {.model = &model, .dist = &dist}, target, 1, pool).settings,
@@ -100,7 +102,7 @@ TEST(Methods, WhatIsTooSmallToHaveBeenCheckedSaysSo) {
   const Target target({69}, dt_1l().head());
   const auto warnings_at = [&](double p) {
     const Method method{.run = [&](const MethodInput&, const Target&, std::uint64_t, ThreadPool&,
-                                   const MethodHooks&) { return Estimate{.log_p = std::log(p)}; }};
+                                   const Watch&) { return Estimate{.log_p = std::log(p)}; }};
     return run_method(method, {}, target, 1, pool).warnings;
   };
   EXPECT_TRUE(warnings_at(1.01e-12).empty());
@@ -161,6 +163,37 @@ TEST(Ties, MethodsOnActivationsDoNotSeeThem) {
     const Estimate all = run_method(method, input, Target({10, 16, 300}, head), 1, pool);
     EXPECT_EQ(one.log_p, all.log_p) << name;
     EXPECT_EQ(one.target, std::vector<TokenId>{10}) << name;
+  }
+}
+
+// One by one and many at once: the same answers, with the same things told, ties settled for both.
+TEST(Ties, ManyAtOnceAreAnsweredAsOneIs) {
+  ThreadPool pool(1);
+  const Head head = with_twins();
+  const Activations cloud = capture(dt_1l(), shipped("hex"), {.count = 600, .seed = 3}, pool);
+  const MethodInput input{.head = &head,
+                          .activations = &cloud,
+                          .capture_cost = {.forward = 600, .flops = 6e8, .seconds = 1.0},
+                          .provenance = {.model = "twins"}};
+  Method method = make_method("gld", {});
+  std::vector<std::vector<TokenId>> asked;
+  method.run_many = [&](const MethodInput& in, std::span<const MethodTask> tasks, const ManyHooks& hooks) {
+    for (std::size_t i = tasks.size(); i-- > 0;) {
+      asked.push_back(tasks[i].target.ids());
+      hooks.on_estimate(i, method.run(in, tasks[i].target, tasks[i].seed, pool, {}));
+    }
+  };
+  const std::vector<MethodTask> tasks = {
+      {Target({16}, head), 1}, {Target({17}, head), 2}, {Target({10}, head), 3}};
+  std::map<std::size_t, Estimate> told;
+  run_method_many(method, input, tasks,
+                  {.on_estimate = [&](std::size_t i, Estimate e) { told[i] = std::move(e); }});
+  EXPECT_EQ(asked, (std::vector<std::vector<TokenId>>{{10, 16, 300}, {17}}));
+  ASSERT_EQ(told.size(), 3u);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    Estimate alone = run_method(method, input, tasks[i].target, tasks[i].seed, pool);
+    alone.cost.seconds = told[i].cost.seconds = 0.0;
+    EXPECT_EQ(to_json(told[i]), to_json(alone)) << i;
   }
 }
 

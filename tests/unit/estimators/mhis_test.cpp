@@ -228,8 +228,8 @@ TEST(Mhis, RefusesBadSettings) {
   EXPECT_THROW(MhisConfig{.samples = 8}.validate(), InputError);
   EXPECT_THROW(MhisConfig{.temperature = -1.0}.validate(), InputError);
   EXPECT_THROW((MhisConfig{.normaliser = Normaliser::kBridge, .bridge_inputs = 3}.validate()), InputError);
-  EXPECT_EQ(parse_normaliser("bridge"), Normaliser::kBridge);
-  EXPECT_THROW(parse_normaliser("mean"), InputError);
+  EXPECT_EQ(value_named<Normaliser>("bridge"), Normaliser::kBridge);
+  EXPECT_FALSE(value_named<Normaliser>("mean"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <zlib.h>
 
 #include "core/json.h"
+#include "deeptail/method_rows.h"
 #include "deeptail/report.h"
 #include "report/run_fixture.h"
 
@@ -104,6 +105,23 @@ TEST(PageData, HoldsEstimatesWithoutTruth) {
   EXPECT_EQ(json["items"]["in"][0], -1);
   EXPECT_EQ(json["meta"]["without_truth"], 1);
   EXPECT_EQ(json["meta"]["scored"], 3);
+}
+
+// In the methods' order and with their colours; a method that there is not comes last, without one.
+TEST(PageData, NamesTheColoursOfMethods) {
+  auto run = two_methods();
+  const char* const names[] = {"mc", "magic", "tokensplit", "qld"};
+  for (std::size_t i = 0; i < run.items.size(); ++i) run.items[i].method = run.items[i].variant = names[i];
+  ThreadPool pool(1);
+  const Json variants = parse_json(report_json(make_report(run, pool), run, {}), "test")["variants"];
+  ASSERT_EQ(variants.size(), 4u);
+  const char* const ordered[] = {"tokensplit", "qld", "mc"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(variants[i]["method"], ordered[i]);
+    EXPECT_EQ(variants[i]["colour"], method_row(ordered[i]).colour);
+  }
+  EXPECT_EQ(variants[3]["method"], "magic");
+  EXPECT_TRUE(variants[3]["colour"].is_null());
 }
 
 TEST(PageData, HoldsDetailsOfItems) {

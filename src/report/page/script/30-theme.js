@@ -1,14 +1,15 @@
-// One colour and one shape per method, everywhere. Okabe and Ito's palette, safe for colour-blind readers, with two more.
-const METHOD_STYLE = Object.assign(Object.create(null), {
-  tokensplit: { light: '#c8441b', dark: '#f3804f', shape: 'circle' },
-  'ga-amls': { light: '#0072b2', dark: '#4aa3e2', shape: 'square' },
-  qld: { light: '#e09600', dark: '#f2b63c', shape: 'diamond' },
-  'qld-arc': { light: '#8c6a2f', dark: '#bf9c62', shape: 'triangle-down' },
-  gld: { light: '#c46a9b', dark: '#e39cc4', shape: 'triangle-up' },
-  itgis: { light: '#009e73', dark: '#35c197', shape: 'cross' },
-  mhis: { light: '#56b4e9', dark: '#9bd3f5', shape: 'triangle-right' },
-  mc: { light: '#6b7280', dark: '#a1a9b4', shape: 'triangle-left' },
-});
+// One colour and one shape per method, everywhere; a method names its place here. Okabe and Ito's palette, safe for colour-blind
+// readers, with two more.
+const METHOD_STYLES = [
+  { light: '#c8441b', dark: '#f3804f', shape: 'circle' },
+  { light: '#0072b2', dark: '#4aa3e2', shape: 'square' },
+  { light: '#e09600', dark: '#f2b63c', shape: 'diamond' },
+  { light: '#8c6a2f', dark: '#bf9c62', shape: 'triangle-down' },
+  { light: '#c46a9b', dark: '#e39cc4', shape: 'triangle-up' },
+  { light: '#009e73', dark: '#35c197', shape: 'cross' },
+  { light: '#56b4e9', dark: '#9bd3f5', shape: 'triangle-right' },
+  { light: '#6b7280', dark: '#a1a9b4', shape: 'triangle-left' },
+];
 const SPARE = [
   ['#5b4bb5', '#a99df0'],
   ['#7a9a01', '#b2cf4b'],
@@ -28,9 +29,10 @@ const SHAPE_PATHS = {
 
 const isDark = () => document.documentElement.dataset.theme === 'dark';
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const ownStyle = method => METHOD_STYLES[run.variants.find(v => v.method === method)?.colour];
 function styleOf(method) {
-  if (METHOD_STYLE[method]) return METHOD_STYLE[method];
-  const others = run.methods.filter(m => !METHOD_STYLE[m]),
+  if (ownStyle(method)) return ownStyle(method);
+  const others = run.methods.filter(m => !ownStyle(m)),
     [light, dark] = SPARE[others.indexOf(method) % SPARE.length];
   return { light, dark, shape: 'circle' };
 }

@@ -1,0 +1,82 @@
+// ga-amls as a row of the methods.
+#include <algorithm>
+#include <cmath>
+
+#include "deeptail/ga_amls.h"
+#include "estimators/method_list.h"
+
+namespace deeptail {
+
+namespace {
+
+constexpr SettingRow kStepSize{.key = "step_size",
+                               .help = "Step size at the first level, from which it adapts",
+                               .kind = SettingKind::kNumber,
+                               .usual = "0.001"};
+constexpr SettingRow kPrior{.key = "prior",
+                            .help = "Law of whitened activations",
+                            .kind = SettingKind::kChoice,
+                            .words = EnumNames<GaPrior>::kAll,
+                            .usual = "student_t"};
+constexpr SettingRow kKernel{.key = "kernel",
+                             .help = "How particles move",
+                             .kind = SettingKind::kChoice,
+                             .words = EnumNames<KernelKind>::kAll,
+                             .usual = "mala"};
+constexpr SettingRow kStart{.key = "start",
+                            .help = "Particles start at calibration activations or at draws from the prior",
+                            .kind = SettingKind::kChoice,
+                            .words = EnumNames<GaStart>::kAll,
+                            .usual = "calibration"};
+constexpr const SettingRow* kGaAmlsSettings[] = {&kCalibration, &kParticles, &kReplicas, &kMoves, &kStepSize,
+                                                 &kPrior,       &kKernel,    &kStart,    &kDevice};
+
+// Levels are told in words, and how far they are by the probability that they have come to.
+GaKeepGoing told_by_level(const Watch& watch, std::size_t replicas, double likely_log_p) {
+  if (!watch) return {};
+  return [&watch, replicas, likely_log_p](const GaProgress& p) {
+    std::string note;
+    if (p.moved == 0.0)
+      note = fmt::format("run {} of {}, level {}, p {:.1e}", p.replica + 1, replicas, p.level + 1,
+                         std::exp(p.log_p));
+    const double of_run = std::clamp(p.log_p / likely_log_p, 0.0, 1.0);
+    return watch(
+        {.share = (static_cast<double>(p.replica) + of_run) / static_cast<double>(replicas), .note = note});
+  };
+}
+
+Method make_ga_amls(SettingReader& s) {
+  GaAmlsConfig config;
+  const std::uint64_t calibration = take_calibration(s);
+  s.take(kParticles, config.n_particles);
+  s.take(kReplicas, config.replicas);
+  s.take(kMoves, config.kernel.moves);
+  s.take(kStepSize, config.kernel.step_size);
+  s.take(kPrior, config.prior);
+  s.take(kKernel, config.kernel.kind);
+  s.take(kStart, config.start);
+  s.take(kDevice, config.device);
+  config.kernel.burn_in = std::min(config.kernel.burn_in, (config.kernel.moves + 1) / 2);
+  config.validate();
+  return {.calibration = calibration,
+          .device = config.device,
+          .bytes = [config](std::size_t n, std::size_t d) { return ga_amls_bytes(config, n, d); },
+          .run =
+              [config](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
+                       const Watch& watch) {
+                GaAmlsConfig c = config;
+                c.seed = seed;
+                return ga_amls(*in.head, *in.activations, target, c, pool,
+                               told_by_level(watch, c.replicas, in.likely_log_p));
+              }};
+}
+
+}  // namespace
+
+constinit const MethodRow kGaAmlsRow{.name = "ga-amls",
+                                     .help = "splitting on activations under a fitted prior",
+                                     .settings = kGaAmlsSettings,
+                                     .colour = 1,
+                                     .make = make_ga_amls};
+
+}  // namespace deeptail

@@ -1,0 +1,105 @@
+// tokensplit as a row of the methods.
+#include "estimators/method_list.h"
+
+namespace deeptail {
+
+namespace {
+
+constexpr SettingRow kRelError{
+    .key = "rel_error",
+    .help = "Fewer particles where the pilot says that they give this relative standard error",
+    .kind = SettingKind::kNumber,
+    .about_work = true};
+constexpr SettingRow kFirstDraw{.key = "first_draw", .help = "Plain samples that each replica starts from"};
+constexpr SettingRow kSurviveFraction{.key = "survive_fraction",
+                                      .help = "Share that survives a level of the pilot",
+                                      .kind = SettingKind::kNumber,
+                                      .high = 1.0,
+                                      .usual = "0.2"};
+constexpr SettingRow kForgotten{.key = "forgotten",
+                                .help = "Moves go on until this correlation with the start of the level",
+                                .kind = SettingKind::kNumber,
+                                .high = 1.0,
+                                .usual = "0.1"};
+constexpr SettingRow kTaper{.key = "taper",
+                            .help = "Particles at the first level over those at the last",
+                            .kind = SettingKind::kNumber,
+                            .low = 1.0,
+                            .with_ends = true,
+                            .usual = "8"};
+constexpr const SettingRow* kTokensplitSettings[] = {&kBudget,    &kReplicas, &kRelError,        &kParticles,
+                                                     &kFirstDraw, &kMoves,    &kSurviveFraction, &kForgotten,
+                                                     &kTaper,     &kDevice};
+
+struct TokensplitSettings {
+  TokensplitConfig config = {};
+  Device device = Device::kCpu;
+
+  double budget(const ModelConfig& model, const Distribution& dist) const {
+    return config.budget > 0.0 ? config.budget : tokensplit_budget(model, dist, device);
+  }
+  TokensplitConfig with_seed(std::uint64_t seed) const {
+    TokensplitConfig c = config;
+    c.seed = seed;
+    return c;
+  }
+};
+
+TokensplitSettings read_tokensplit(SettingReader& s) {
+  TokensplitSettings out;
+  TokensplitConfig& config = out.config;
+  s.take(kBudget, config.budget);
+  s.take(kReplicas, config.replicas);
+  s.take(kRelError, config.rel_error);
+  s.take(kParticles, config.particles);
+  s.take(kFirstDraw, config.first_draw);
+  s.take(kMoves, config.moves);
+  s.take(kSurviveFraction, config.survive_fraction);
+  s.take(kForgotten, config.forgotten);
+  s.take(kTaper, config.taper);
+  s.take(kDevice, out.device);
+  config.validate();
+  return out;
+}
+
+Method make_tokensplit(SettingReader& s) {
+  const TokensplitSettings settings = read_tokensplit(s);
+  const bool on_cuda = settings.device == Device::kCuda;
+  const auto work = [settings](const ModelConfig& model, const Distribution& dist) {
+    return static_cast<std::uint64_t>(settings.budget(model, dist));
+  };
+  Method method{.settle =
+                    [work](const MethodInput& in, SettingValues& values) {
+                      set_value(values, kBudget, work(in.model->config(), *in.dist));
+                    },
+                .one_token = on_cuda,
+                .device = settings.device,
+                .unit = "forwards",
+                .work = work,
+                .run =
+                    [settings, work, on_cuda](const MethodInput& in, const Target& target, std::uint64_t seed,
+                                              ThreadPool& pool, const Watch& watch) {
+                      const TokensplitConfig config = settings.with_seed(seed);
+                      const KeepGoing keep_going = counted(watch, work(in.model->config(), *in.dist));
+                      return on_cuda ? tokensplit_on_cuda(*in.model, *in.dist, target, config, keep_going)
+                                     : tokensplit(*in.model, *in.dist, target, config, pool, keep_going);
+                    }};
+  if (on_cuda)
+    method.run_many = [settings](const MethodInput& in, std::span<const MethodTask> tasks,
+                                 const ManyHooks& hooks) {
+      std::vector<TokensplitTask> all;
+      for (const MethodTask& task : tasks) all.push_back({task.target, settings.with_seed(task.seed)});
+      tokensplit_many(*in.model, *in.dist, all, hooks);
+    };
+  return method;
+}
+
+}  // namespace
+
+constinit const MethodRow kTokensplitRow{.name = "tokensplit",
+                                         .help = "splitting on tokens",
+                                         .settings = kTokensplitSettings,
+                                         .colour = 0,
+                                         .make = make_tokensplit};
+
+}  // namespace deeptail
