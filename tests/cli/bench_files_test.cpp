@@ -57,9 +57,9 @@ class BenchFiles : public CliTest {
     return n;
   }
   // dt-1l under a folder of the test's own.
-  void copy_model() const {
+  void copy_model(const std::string& name) const {
     fs::create_directories(path("models"));
-    fs::copy(std::string(DEEPTAIL_SOURCE) + "/models/dt-1l", path("models/dt-1l"));
+    fs::copy(std::string(DEEPTAIL_SOURCE) + "/models/" + name, path("models/" + name));
     fs::copy(std::string(DEEPTAIL_SOURCE) + "/models/tokenizer.json", path("models/tokenizer.json"));
   }
 };
@@ -123,7 +123,7 @@ TEST_F(BenchFiles, OutputsAreNotInputs) {
 }
 
 TEST_F(BenchFiles, ModelsAndCountsAreNotWrittenOver) {
-  copy_model();
+  copy_model("dt-1l");
   const std::string model = path("models/dt-1l"), weights = model + "/model.safetensors",
                     before = read(weights);
   const std::string subject = "--model '" + model + "' --dist hex ";
@@ -145,23 +145,23 @@ TEST_F(BenchFiles, ModelsAndCountsAreNotWrittenOver) {
   refused("bench tune --models '" + model + "' --dists hex --out '" + weights + "'", "this command reads it");
 }
 
+// A model that is in use is not read again; the one that comes next is.
 TEST_F(BenchFiles, WeightsThatChangeEndTheRun) {
-  copy_model();
-  const std::string weights = path("models/dt-1l/model.safetensors");
+  const std::string next = path("models/dt-2l"), weights = next + "/model.safetensors";
+  copy_model("dt-2l");
   std::string other = read(weights);
   other[other.size() - 2] ^= 1;
   write("other", other);
   std::string text = read(suite("band = [1e-6, 1e-3]\ncount = 6", "\"2^12\""));
-  text.replace(text.find("dt-1l"), 5, path("models/dt-1l"));
-  text.replace(text.find("\"hex\""), 5, "\"hex\", \"caps\"");
+  text.replace(text.find("\"dt-1l\""), 7, "\"dt-1l\", \"" + next + "\"");
   write("s.toml", text);
   const pid_t child = start();
   EXPECT_TRUE(soon([&] { return committed() > 0; }));
   fs::rename(path("other"), weights);
   EXPECT_EQ(wait_for(child), 2);
   const std::string err = read(path("stderr"));
-  EXPECT_NE(err.find("model dt-1l: has changed since the run began"), std::string::npos) << err;
-  EXPECT_EQ(committed(), 6u);  // those of the first distribution are kept
+  EXPECT_NE(err.find("model dt-2l: has changed since the run began"), std::string::npos) << err;
+  EXPECT_EQ(committed(), 6u);  // those of the first model are kept
 }
 
 TEST_F(BenchFiles, NamedTokensWithoutCounts) {
