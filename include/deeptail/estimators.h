@@ -112,10 +112,6 @@ void decode_tokens(Estimate& estimate, const std::optional<NamedTokenizer>& toke
 // What `deeptail estimate --json` prints: one line. Infinite values are the strings "inf" and "-inf".
 std::string to_json(const Estimate& estimate);
 
-// Floating-point operations of one plain forward pass over `length` tokens with the logits of the last
-// position.
-double forward_flops(const ModelConfig& config, std::size_t length);
-
 // --- what the model says on sampled inputs ---
 
 // Runs samples of a distribution through a model. Holds the scratch space, so that many calls allocate

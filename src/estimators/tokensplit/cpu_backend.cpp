@@ -79,7 +79,7 @@ MoveOutcome CpuBackend::run_moves(const MoveRound& round, std::span<TokenId> tok
   MoveOutcome out(length_);
   const auto decide = [&](std::size_t at, std::size_t count, ConstRows resid, std::span<std::uint8_t> accept,
                           std::size_t worker) {
-    logits_[worker] += test.at_least(static_cast<float>(round.level), count, resid, accept, *scratch[worker]);
+    logits_[worker] += test.at_least(round.level, count, resid, accept, *scratch[worker]);
     std::copy_n(accept.begin(), count, accepted_.begin() + static_cast<std::ptrdiff_t>(at));
   };
   for (std::size_t step = round.first; step < round.first + round.count; ++step) {

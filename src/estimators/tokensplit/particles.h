@@ -19,7 +19,6 @@ struct TokenWork {
   double device_seconds = 0.0;  // of a device that others share
   TokenWork& operator+=(const TokenWork& other);
 };
-double rescoring_flops(const ModelConfig& config, std::size_t length, std::size_t first_changed);
 
 // event() as a number: at or above 0 iff the target is said. A lost tie lies just below 0.
 double score_of(const Margin& margin);
