@@ -10,8 +10,10 @@
 #include "deeptail/compute.h"
 #include "deeptail/device.h"
 #include "deeptail/model.h"
+#include "deeptail/target.h"
 
 #include "deeptail/inputs.h"
+#include "deeptail/law.h"
 #include "deeptail/load.h"
 
 #include "deeptail/activations.h"
