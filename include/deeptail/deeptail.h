@@ -16,6 +16,8 @@
 #include "deeptail/law.h"
 #include "deeptail/load.h"
 
+#include "deeptail/event.h"
+
 #include "deeptail/activations.h"
 #include "deeptail/prior.h"
 

@@ -8,6 +8,7 @@
 
 #include "deeptail/estimators.h"
 #include "estimators/tokensplit/moves.h"
+#include "events/next_token.h"
 
 namespace deeptail {
 
@@ -51,9 +52,6 @@ struct MoveOutcome {
   double logits_paid = 0.0;     // that count as work of the algorithm
   double device_seconds = 0.0;  // this population's share of the device's time
 };
-
-// What comparing accepted proposals with the whole vocabulary in 8 bits counts as.
-double screened_logits(std::uint64_t accepted, const ModelConfig& config);
 
 class TokenBackend {
  public:

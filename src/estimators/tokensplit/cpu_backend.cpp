@@ -109,10 +109,6 @@ MoveOutcome CpuBackend::run_moves(const MoveRound& round, std::span<TokenId> tok
 
 }  // namespace
 
-double screened_logits(std::uint64_t accepted, const ModelConfig& config) {
-  return 0.25 * static_cast<double>(accepted) * static_cast<double>(config.d_vocab);
-}
-
 std::unique_ptr<TokenBackend> make_backend(const TokenProblem& problem, std::size_t max_particles,
                                            ThreadPool& pool) {
   if (problem.service != nullptr) return make_service_backend(problem);

@@ -21,11 +21,6 @@ TokenWork& TokenWork::operator+=(const TokenWork& other) {
   return *this;
 }
 
-double score_of(const Margin& margin) {
-  if (margin.value == 0.0f && !margin.event()) return -std::numeric_limits<double>::denorm_min();
-  return margin.value;
-}
-
 std::vector<TokenId> usual_winners(std::span<const Margin> margins) {
   std::map<TokenId, std::size_t> counts;
   for (const Margin& m : margins) ++counts[m.best_other];

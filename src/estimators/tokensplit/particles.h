@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "estimators/tokensplit/backend.h"
+#include "events/next_token.h"
 
 namespace deeptail {
 
@@ -19,9 +20,6 @@ struct TokenWork {
   double device_seconds = 0.0;  // of a device that others share
   TokenWork& operator+=(const TokenWork& other);
 };
-
-// event() as a number: at or above 0 iff the target is said. A lost tie lies just below 0.
-double score_of(const Margin& margin);
 
 class TokenParticles {
  public:
