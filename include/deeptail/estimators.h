@@ -15,7 +15,9 @@
 #include "deeptail/activations.h"
 #include "deeptail/device.h"
 #include "deeptail/enum_names.h"
+#include "deeptail/event.h"
 #include "deeptail/inputs.h"
+#include "deeptail/law.h"
 #include "deeptail/load.h"
 #include "deeptail/model.h"
 #include "deeptail/splitting.h"
@@ -186,7 +188,11 @@ struct TokensplitConfig {
 // The default budget: what 1.9 million re-scored proposals cost, and at most 4e5 (1e5 for dt-1l, 4e5 for
 // dt-4l); on a GPU twice that, and at most 1.6e6, which is still faster there and loses fewer modes.
 double tokensplit_budget(const ModelConfig& config, const Distribution& dist, Device device = Device::kCpu);
-// keep_going is told forward-pass equivalents.
+double tokensplit_budget(const ModelConfig& config, const InputLaw& law, Device device = Device::kCpu);
+// Any law and any event. keep_going is told forward-pass equivalents.
+Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& event,
+                    const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going = {});
+// The argmax after independent tokens.
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
                     const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going = {});
 

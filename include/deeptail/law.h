@@ -41,12 +41,24 @@ struct LawFacts {
   std::size_t max_length = 0;         // of an input
 };
 
+// A part of one of many inputs that is drawn anew.
+struct Redraw {
+  std::uint32_t input, part;
+  std::uint64_t number;
+};
+inline constexpr std::uint32_t kUnchanged = 0xffffffff;
+
 class InputLaw {
  public:
   virtual ~InputLaw() = default;
   virtual const LawFacts& facts() const = 0;
   // parts: [n, n_parts]. out: n inputs; input i depends on its own parts alone.
   virtual void make(std::span<const std::uint64_t> parts, Inputs& out, ThreadPool& pool) const = 0;
+  // Redraws parts, one after another. parts: [n, n_parts], inputs: made from them; both become what they are
+  // then. first_changed: [n], the earliest position that a redraw changed, be it undone by a later one, or
+  // kUnchanged. As make() says unless a law knows a quicker way.
+  virtual void redraw(std::span<const Redraw> redraws, std::span<std::uint64_t> parts, Inputs& inputs,
+                      std::span<std::uint32_t> first_changed, ThreadPool& pool) const;
   // The earliest position whose token this part can change.
   virtual std::size_t first_position(std::size_t part) const = 0;
   // The parts that can change an input at all, ascending.
@@ -62,6 +74,8 @@ class TokenTables final : public InputLaw {
   explicit TokenTables(Distribution dist);
   const LawFacts& facts() const override { return facts_; }
   void make(std::span<const std::uint64_t> parts, Inputs& out, ThreadPool& pool) const override;
+  void redraw(std::span<const Redraw> redraws, std::span<std::uint64_t> parts, Inputs& inputs,
+              std::span<std::uint32_t> first_changed, ThreadPool& pool) const override;
   std::size_t first_position(std::size_t part) const override { return part; }
   std::vector<std::size_t> free_parts() const override { return free_positions(dist_); }
   const Distribution* tables() const override { return &dist_; }

@@ -53,6 +53,19 @@ void Inputs::resize(std::size_t n, std::size_t longest) {
   lengths.resize(n);
 }
 
+void InputLaw::redraw(std::span<const Redraw> redraws, std::span<std::uint64_t> parts, Inputs& inputs,
+                      std::span<std::uint32_t> first_changed, ThreadPool& pool) const {
+  for (const Redraw& r : redraws) parts[r.input * facts().n_parts + r.part] = r.number;
+  const Inputs before = inputs;
+  make(parts, inputs, pool);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto was = before.sequence(i), is = inputs.sequence(i);
+    const auto [a, b] = std::mismatch(was.begin(), was.end(), is.begin(), is.end());
+    const bool same = a == was.end() && b == is.end();
+    first_changed[i] = same ? kUnchanged : static_cast<std::uint32_t>(a - was.begin());
+  }
+}
+
 std::vector<std::size_t> InputLaw::free_parts() const {
   std::vector<std::size_t> all(facts().n_parts);
   std::iota(all.begin(), all.end(), std::size_t{0});

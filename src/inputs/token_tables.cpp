@@ -25,4 +25,17 @@ void TokenTables::make(std::span<const std::uint64_t> parts, Inputs& out, Thread
   });
 }
 
+void TokenTables::redraw(std::span<const Redraw> redraws, std::span<std::uint64_t> parts, Inputs& inputs,
+                         std::span<std::uint32_t> first_changed, ThreadPool&) const {
+  std::fill(first_changed.begin(), first_changed.end(), kUnchanged);
+  for (const Redraw& r : redraws) {
+    const std::size_t at = r.input * dist_.length() + r.part;
+    parts[at] = r.number;
+    const TokenId token = dist_.table(r.part).draw(r.number);
+    if (token == inputs.tokens[at]) continue;
+    inputs.tokens[at] = token;
+    first_changed[r.input] = std::min(first_changed[r.input], r.part);
+  }
+}
+
 }  // namespace deeptail
