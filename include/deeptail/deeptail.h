@@ -21,6 +21,7 @@
 #include "deeptail/activations.h"
 #include "deeptail/prior.h"
 
+#include "deeptail/any_particles.h"
 #include "deeptail/closed_form.h"
 #include "deeptail/kernels.h"
 #include "deeptail/splitting.h"
