@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "deeptail/core.h"
@@ -101,6 +103,27 @@ class NextToken final : public Event {
 
  private:
   Target target_;
+};
+
+// A score of your own, of whole batches.
+class CallbackEvent final : public Event {
+ public:
+  // out: [n]. Called by several threads at the same time; must give an input the same score whenever it is
+  // asked. One score counts as the work of one forward pass.
+  using Score = std::function<void(const EventInputs& inputs, std::span<double> out)>;
+  // n_parts: numbers that the score takes besides the input, for answers that are drawn.
+  CallbackEvent(std::string text, Score score, std::size_t n_parts = 0)
+      : text_(std::move(text)), score_(std::move(score)), n_parts_(n_parts) {}
+  std::string text() const override { return text_; }
+  std::size_t n_parts() const override { return n_parts_; }
+  std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
+                                 ThreadPool& pool) const override;
+  ScorerBytes bytes(const ModelConfig&, const InputLaw&) const override { return {}; }
+
+ private:
+  std::string text_;
+  Score score_;
+  std::size_t n_parts_;
 };
 
 }  // namespace deeptail

@@ -1,6 +1,7 @@
 // What a budget buys: the pilot's size, then the replicas' sizes.
 #pragma once
 
+#include "deeptail/estimators.h"
 #include "estimators/tokensplit/pilot.h"
 
 namespace deeptail {

@@ -83,39 +83,17 @@ TEST(InputParticles, TheSameForAnyNumberOfThreads) {
 }
 
 // An answer that is drawn: the sum of the values and two dice with faces 0 to 3 reaches a threshold.
-class DiceEvent final : public Event {
- public:
-  explicit DiceEvent(int threshold) : threshold_(threshold) {}
-  std::string text() const override { return "the dice"; }
-  std::size_t n_parts() const override { return 2; }
-  ScorerBytes bytes(const ModelConfig&, const InputLaw&) const override { return {}; }
-  std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw&, const ScorerOptions&,
-                                 ThreadPool&) const override {
-    return std::make_unique<Dice>(threshold_, forward_flops(model.config(), kLongest));
-  }
-
- private:
-  struct Dice final : Scorer {
-    Dice(int wanted, double one) : threshold(wanted), flops(one) {}
-    double score(const EventInputs& in, std::size_t i) const {
-      double sum = -threshold;
-      for (const TokenId t : in.inputs.sequence(i)) sum += t == ChainLaw::kEnd ? 0 : t;
-      for (std::size_t k = 0; k < 2; ++k) sum += static_cast<double>(in.numbers[2 * i + k] >> 62);
-      return sum;
-    }
-    Work scores(const EventInputs& in, std::span<double> out) override {
-      for (std::size_t i = 0; i < out.size(); ++i) out[i] = score(in, i);
-      return {.forwards = out.size(), .flops = flops * static_cast<double>(out.size())};
-    }
-    Work hold(const EventInputs& in, const ScoreHints&) override { return {.forwards = in.inputs.size()}; }
-    Work decide(double level, const Proposals& p, std::span<std::uint8_t> accept) override {
-      for (std::size_t i = 0; i < accept.size(); ++i) accept[i] = score(p.changed, i) >= level;
-      return {.rescored = accept.size(), .flops = flops / 10 * static_cast<double>(accept.size())};
-    }
-    double threshold, flops;
-  };
-  int threshold_;
-};
+CallbackEvent dice_event(int threshold) {
+  return {"the dice",
+          [threshold](const EventInputs& in, std::span<double> out) {
+            for (std::size_t i = 0; i < out.size(); ++i) {
+              out[i] = -threshold;
+              for (const TokenId t : in.inputs.sequence(i)) out[i] += t == ChainLaw::kEnd ? 0 : t;
+              for (std::size_t k = 0; k < 2; ++k) out[i] += static_cast<double>(in.numbers[2 * i + k] >> 62);
+            }
+          },
+          2};
+}
 
 TEST(InputParticles, AnAnswerThatIsDrawnWithNumbersOfItsOwn) {
   constexpr int kThreshold = 39;
@@ -125,7 +103,7 @@ TEST(InputParticles, AnAnswerThatIsDrawnWithNumbersOfItsOwn) {
     for (int dice = 0; dice < 16; ++dice)
       if (at.second + dice / 4 + dice % 4 >= kThreshold) truth += p / 16.0;
   ASSERT_LT(truth, 1e-4);
-  expect_unbiased(toy.model(), DiceEvent(kThreshold), truth);
+  expect_unbiased(toy.model(), dice_event(kThreshold), truth);
 }
 
 }  // namespace
