@@ -10,13 +10,18 @@
 #include "deeptail/compute.h"
 #include "deeptail/device.h"
 #include "deeptail/model.h"
+#include "deeptail/target.h"
 
 #include "deeptail/inputs.h"
+#include "deeptail/law.h"
 #include "deeptail/load.h"
+
+#include "deeptail/event.h"
 
 #include "deeptail/activations.h"
 #include "deeptail/prior.h"
 
+#include "deeptail/any_particles.h"
 #include "deeptail/closed_form.h"
 #include "deeptail/kernels.h"
 #include "deeptail/splitting.h"

@@ -15,7 +15,9 @@
 #include "deeptail/activations.h"
 #include "deeptail/device.h"
 #include "deeptail/enum_names.h"
+#include "deeptail/event.h"
 #include "deeptail/inputs.h"
+#include "deeptail/law.h"
 #include "deeptail/load.h"
 #include "deeptail/model.h"
 #include "deeptail/splitting.h"
@@ -112,10 +114,6 @@ void decode_tokens(Estimate& estimate, const std::optional<NamedTokenizer>& toke
 // What `deeptail estimate --json` prints: one line. Infinite values are the strings "inf" and "-inf".
 std::string to_json(const Estimate& estimate);
 
-// Floating-point operations of one plain forward pass over `length` tokens with the logits of the last
-// position.
-double forward_flops(const ModelConfig& config, std::size_t length);
-
 // --- what the model says on sampled inputs ---
 
 // Runs samples of a distribution through a model. Holds the scratch space, so that many calls allocate
@@ -190,7 +188,11 @@ struct TokensplitConfig {
 // The default budget: what 1.9 million re-scored proposals cost, and at most 4e5 (1e5 for dt-1l, 4e5 for
 // dt-4l); on a GPU twice that, and at most 1.6e6, which is still faster there and loses fewer modes.
 double tokensplit_budget(const ModelConfig& config, const Distribution& dist, Device device = Device::kCpu);
-// keep_going is told forward-pass equivalents.
+double tokensplit_budget(const ModelConfig& config, const InputLaw& law, Device device = Device::kCpu);
+// Any law and any event. keep_going is told forward-pass equivalents.
+Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& event,
+                    const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going = {});
+// The argmax after independent tokens.
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
                     const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going = {});
 

@@ -5,10 +5,12 @@
 //   const Distribution hex = load_distribution("hex", m);
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "deeptail/inputs.h"
+#include "deeptail/law.h"
 #include "deeptail/model.h"
 #include "deeptail/text.h"
 
@@ -37,5 +39,7 @@ LoadedModel load_model(const std::string& name_or_path);
 // A distribution by its name or file. Throws InputError when it is for another vocabulary, tokenizer or
 // length than the model's.
 Distribution load_distribution(const std::string& name_or_path, const LoadedModel& model);
+// Any law, likewise.
+std::unique_ptr<InputLaw> load_law(const std::string& name_or_path, const LoadedModel& model);
 
-}  // namespace gnu::visibility("default")]]deeptail
+}  // namespace deeptail

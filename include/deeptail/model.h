@@ -17,6 +17,7 @@
 #include "deeptail/architecture.h"
 #include "deeptail/compute.h"
 #include "deeptail/core.h"
+#include "deeptail/target.h"
 #include "deeptail/tensors.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
@@ -92,12 +93,20 @@ class Transformer {
 std::string find_model(const std::string& name_or_path);
 std::vector<std::string> list_models();  // folders found in those places
 
-// Sequences of one length.
+// Sequences, all of one length or each of its own.
 struct TokenBatch {
-  std::span<const TokenId> tokens;  // [size, length]
-  std::size_t length = 0;
+  std::span<const TokenId> tokens;              // [size, length]
+  std::size_t length = 0;                       // of all of them, or of the longest
+  std::span<const std::uint32_t> lengths = {};  // [size]: how much of each row counts; empty: all of it
   std::size_t size() const { return length == 0 ? 0 : tokens.size() / length; }
   const TokenId* row(std::size_t i) const { return tokens.data() + i * length; }
+  std::size_t length_of(std::size_t i) const { return lengths.empty() ? length : lengths[i]; }
+  std::span<const TokenId> sequence(std::size_t i) const { return {row(i), length_of(i)}; }
+  // Sequences [first, first + n).
+  TokenBatch part(std::size_t first, std::size_t n) const {
+    return {tokens.subspan(first * length, n * length), length,
+            lengths.empty() ? lengths : lengths.subspan(first, n)};
+  }
 };
 // Throws InputError for a token outside the vocabulary and for a length of 0 or beyond n_ctx.
 void check_tokens(const ModelConfig& config, TokenBatch batch);
@@ -128,23 +137,17 @@ class FirstLayerTable {
 void final_residuals(const Transformer& model, TokenBatch batch, ThreadPool& pool, Rows out,
                      const FirstLayerTable* table = nullptr);
 
+// Floating-point operations of one plain forward pass over `length` tokens with the logits of the last
+// position, and of a changed copy's without logits, from its first changed position on.
+double forward_flops(const ModelConfig& config, std::size_t length);
+double rescoring_flops(const ModelConfig& config, std::size_t length, std::size_t first_changed);
+
 // --- from the residual to the vocabulary (unembedding) ---
 
 // out: [n, d_vocab].
 void logits(const Head& head, std::size_t n, ConstRows resid, ThreadPool& pool, Rows out);
 // The token said; ties go to the smallest id.
 void argmax(const Head& head, std::size_t n, ConstRows resid, ThreadPool& pool, std::span<TokenId> out);
-
-// A set of token ids, ascending and distinct.
-class Target {
- public:
-  Target(std::vector<TokenId> ids, const Head& head);
-  const std::vector<TokenId>& ids() const { return ids_; }
-  std::span<const TokenId> in_range(std::size_t first, std::size_t end) const;  // those in [first, end)
-
- private:
-  std::vector<TokenId> ids_;
-};
 
 struct Margin {
   float value;                      // best target logit minus best other logit
@@ -193,7 +196,7 @@ class MarginTest {
   ScratchPtr make_scratch() const;  // one per thread
 
   // out[i] = margin(i) >= level. Returns the number of logits computed in full. Runs on the calling thread.
-  std::uint64_t at_least(float level, std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
+  std::uint64_t at_least(double level, std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
                          Scratch& scratch) const;
   // out[i] = margin(i).event().
   std::uint64_t event(std::size_t n, ConstRows resid, std::span<std::uint8_t> out, Scratch& scratch) const;
@@ -212,13 +215,15 @@ class Rescorer {
  public:
   struct Proposal {
     std::size_t slot;
-    const TokenId* tokens;  // [length]; compared with the slot's own tokens to find what changed
+    const TokenId* tokens;   // [length]; compared with the slot's own tokens to find what changed
+    std::size_t length = 0;  // 0: the longest that the slots have room for
   };
   // Decides on consecutive proposals [first, first + n) given resid: [n, d_model]; accept: [n]. Called by
   // worker threads, at most one call per worker at a time.
   using Decide = std::function<void(std::size_t first, std::size_t n, ConstRows resid,
                                     std::span<std::uint8_t> accept, std::size_t worker)>;
 
+  // length: of the sequences, or of the longest.
   Rescorer(const Transformer& model, std::size_t n_slots, std::size_t length, ThreadPool& pool);
   ~Rescorer();
 
@@ -251,6 +256,7 @@ class GradientEngine {
  public:
   explicit GradientEngine(const Transformer& model);
   ~GradientEngine();
+  // batch: of one length.
   GradientResult run(TokenBatch batch, const Target& target, Objective objective, ThreadPool& pool) const;
 
  private:

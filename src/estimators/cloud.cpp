@@ -24,8 +24,7 @@ HalfSpaces winning_region(const Head& head, const Whitening& w, TokenId t, const
   const auto t_column = static_cast<std::size_t>(t);
   std::vector<std::size_t> others;
   for (std::size_t k = 0; k < head.d_vocab(); ++k)
-    if (!std::binary_search(target.ids().begin(), target.ids().end(), static_cast<TokenId>(k)))
-      others.push_back(k);
+    if (!target.contains(static_cast<TokenId>(k))) others.push_back(k);
   HalfSpaces out{others.size(), d, std::vector<double>(others.size() * d),
                  std::vector<double>(others.size())};
   constexpr std::size_t kBlock = 64;

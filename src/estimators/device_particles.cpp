@@ -4,6 +4,7 @@
 
 #include "compute_cuda/activation_engine.h"
 #include "core/random.h"
+#include "model/head/float_level.h"
 
 namespace deeptail {
 
@@ -74,7 +75,7 @@ struct DeviceParticles::Impl {
   cuda::LevelMoves moves(double level, std::size_t k, std::uint64_t seed) const {
     const KernelConfig& kernel = problem.kernel;
     const std::vector<double>& frozen = kernel.frozen_steps;
-    return {.level = static_cast<float>(level),
+    return {.level = float_level(level),  // the engine compares in fp32
             .number = k,
             .seed = seed,
             .moves = kernel.moves,

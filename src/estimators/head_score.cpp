@@ -67,7 +67,7 @@ void HeadScore::at_least(double level, std::size_t n, ConstRows u, std::span<con
   const std::size_t d = head_.d_model();
   if (scratch.resid.size() < n * d) scratch.resid.resize(n * d);
   unwhiten(n, u, groups, {scratch.resid.data(), d});
-  test_->at_least(static_cast<float>(level), n, {scratch.resid.data(), d}, passed, *scratch.margin);
+  test_->at_least(level, n, {scratch.resid.data(), d}, passed, *scratch.margin);
 }
 
 }  // namespace deeptail

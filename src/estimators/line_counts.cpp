@@ -25,7 +25,7 @@ Slopes slopes_of(const LineProblem& p, TokenId t) {
   Slopes s{AlignedVector<float>(n, 0.0f), AlignedVector<float>(n, -kUnbounded), AlignedVector<float>(n, 0.0f),
            AlignedVector<float>(n, kUnbounded)};
   for (std::size_t k = 0; k < p.w_u.n(); ++k) {
-    if (std::binary_search(p.target.ids().begin(), p.target.ids().end(), static_cast<TokenId>(k))) continue;
+    if (p.target.contains(static_cast<TokenId>(k))) continue;
     const double difference = p.slope[static_cast<std::size_t>(t)] - p.slope[k];
     const auto inverse = static_cast<float>(1.0 / difference);
     if (difference >= 0.0)

@@ -30,7 +30,7 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
   std::uint64_t hits = 0;
   const auto count_hits = [&](std::uint64_t first, std::span<const TokenId> said) {
     for (std::size_t i = 0; i < said.size(); ++i) {
-      if (!std::binary_search(target.ids().begin(), target.ids().end(), said[i])) continue;
+      if (!target.contains(said[i])) continue;
       if (hits++ >= config.max_triggers) continue;
       const auto input = runner.input(i);
       estimate.triggers.push_back({.sample = first + i, .tokens = {input.begin(), input.end()}});

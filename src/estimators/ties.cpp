@@ -16,15 +16,13 @@ bool same_column(const PackedMatrix& w, std::size_t a, std::size_t b) {
 }  // namespace
 
 std::vector<TokenId> without_ties(const Head& head, const Target& target) {
-  const std::vector<TokenId>& ids = target.ids();
   std::vector<TokenId> out, same;
-  for (const TokenId t : ids) {
+  for (const TokenId t : target.ids()) {
     same.clear();
     for (std::size_t k = 0; k < head.d_vocab(); ++k)
       if (same_column(head.w_u, k, static_cast<std::size_t>(t))) same.push_back(static_cast<TokenId>(k));
     // Of these the smallest is said, if any.
-    if (std::binary_search(ids.begin(), ids.end(), same.front()))
-      out.insert(out.end(), same.begin(), same.end());
+    if (target.contains(same.front())) out.insert(out.end(), same.begin(), same.end());
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());

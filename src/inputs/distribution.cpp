@@ -1,9 +1,9 @@
 // Sampling, and whether a model can read the samples.
 #include <algorithm>
 
-#include "core/json.h"
 #include "core/random.h"
 #include "deeptail/inputs.h"
+#include "inputs/distribution_json.h"
 
 namespace deeptail {
 
@@ -58,12 +58,16 @@ void check_fits(const Distribution& dist, const ModelConfig& config, std::string
   if (dist.d_vocab != config.d_vocab)  // its ids may then mean other tokens, even where they exist
     throw InputError("distribution {}: made for a vocabulary of {} tokens, but model {} has {}",
                      printable(dist.name), dist.d_vocab, config.model_name, config.d_vocab);
-  if (!dist.tokenizer_sha256.empty() && !tokenizer_sha256.empty() &&
-      dist.tokenizer_sha256 != tokenizer_sha256)
+  check_tokenizer(fmt::format("distribution {}", printable(dist.name)), dist.tokenizer_sha256, config,
+                  tokenizer_sha256);
+}
+
+void check_tokenizer(std::string_view what, std::string_view ids_sha256, const ModelConfig& config,
+                     std::string_view model_sha256) {
+  if (!ids_sha256.empty() && !model_sha256.empty() && ids_sha256 != model_sha256)
     throw InputError(
-        "distribution {}: its ids belong to another tokenizer (SHA-256 {:.12}...) than those of model {} "
-        "({:.12}...)",
-        printable(dist.name), dist.tokenizer_sha256, config.model_name, tokenizer_sha256);
+        "{}: its ids belong to another tokenizer (SHA-256 {:.12}...) than those of model {} ({:.12}...)",
+        what, ids_sha256, config.model_name, model_sha256);
 }
 
 }  // namespace deeptail

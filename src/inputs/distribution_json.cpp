@@ -1,16 +1,14 @@
-// The file form deeptail-distribution-1.
+#include "inputs/distribution_json.h"
+
 #include <unordered_map>
 
-#include "core/json_node.h"
 #include "core/sha256.h"
-#include "deeptail/inputs.h"
 #include "inputs/text_tokens.h"
 
 namespace deeptail {
 
 namespace {
 
-constexpr std::string_view kFormat = "deeptail-distribution-1";
 constexpr std::size_t kMaxLength = 1 << 16, kMaxVocabulary = 1 << 24;
 
 // Where a table is used.
@@ -78,8 +76,13 @@ std::vector<std::string> position_names(const JsonNode& node) {
 Distribution parse_distribution(std::string_view text, std::string_view where, std::string_view folder) {
   const Json document = parse_json(text, where);
   const JsonNode json(document, where);
-  if (const JsonNode format = json.at("format"); format.text() != kFormat)
-    format.fail_expected(fmt::format("\"{}\"", kFormat));
+  if (const JsonNode format = json.at("format"); format.text() != kTablesFormat)
+    format.fail_expected(fmt::format("\"{}\"", kTablesFormat));
+  return read_distribution(json, text, where, folder);
+}
+
+Distribution read_distribution(const JsonNode& json, std::string_view text, std::string_view where,
+                               std::string_view folder) {
   Distribution dist;
   dist.sha256 = sha256_hex(text);
   dist.name = json.at("name").text();

@@ -22,10 +22,22 @@ LoadedModel load_model(const std::string& name_or_path) {
           .sha256 = model_sha256(config, tensors)};
 }
 
+namespace {
+std::string_view tokenizer_sha256(const LoadedModel& model) {
+  return model.tokenizer ? std::string_view(model.tokenizer->sha256) : "";
+}
+}  // namespace
+
 Distribution load_distribution(const std::string& name_or_path, const LoadedModel& model) {
   Distribution dist = load_distribution(name_or_path);
-  check_fits(dist, model.config(), model.tokenizer ? std::string_view(model.tokenizer->sha256) : "");
+  check_fits(dist, model.config(), tokenizer_sha256(model));
   return dist;
+}
+
+std::unique_ptr<InputLaw> load_law(const std::string& name_or_path, const LoadedModel& model) {
+  auto law = load_law(name_or_path);
+  check_fits(*law, model.config(), tokenizer_sha256(model));
+  return law;
 }
 
 }  // namespace deeptail

@@ -1,11 +1,11 @@
-// What the device proposes, run on the host, against propose_move. Needs no GPU.
+// What the device proposes, run on the host, against propose_tokens. Needs no GPU.
 #include "compute_cuda/tokens/propose.cuh"
 
 #include <gtest/gtest.h>
 
 #include "compute_cuda/dense_model.h"
 #include "core/random.h"
-#include "estimators/tokensplit/moves.h"
+#include "unit/estimators/propose_tokens.h"
 
 namespace deeptail {
 namespace {
@@ -60,7 +60,7 @@ TEST(Propose, SameAsOnTheCpu) {
               static_cast<std::uint32_t>(std::find(ids.begin(), ids.end(), tokens[p]) - ids.begin()));
         }
         const MoveIndex at{77, step_index(5, i % 4, i)};
-        const Move move = propose_move(dist, free, settings, at, tokens);
+        const TokenMove move = propose_tokens(dist, free, settings, at, tokens);
         const std::uint32_t note = proposer.propose(settings, at, rows);
         for (std::size_t p = 0; p < dist.length(); ++p)
           ASSERT_EQ(proposer.inputs.row_token[rows[p]], static_cast<std::uint32_t>(tokens[p]))

@@ -20,8 +20,9 @@
 #include "check_settings.h"
 #include "compute_cuda/truth_engine.h"
 #include "estimators/tokensplit/on_cuda.h"
-#include "estimators/tokensplit/particles.h"
+#include "estimators/tokensplit/served_particles.h"
 #include "screen_check.h"
+#include "unit/estimators/fixed_moves.h"
 
 namespace {
 
@@ -68,11 +69,19 @@ int check_margins(const Settings& s, const Asked& asked, ThreadPool& pool) {
   return (worst > 1e-3) + (between_batches > 0);
 }
 
-// A population above the median margin of its sample, moved on one backend.
-std::vector<TokenId> moved(const Settings& s, const TokenProblem& problem, ThreadPool& pool,
-                           MoveStats& stats) {
-  const std::size_t n = s.count("--particles");
-  TokenParticles particles(problem, n, pool);
+MoveSettings usual_moves(const Distribution& dist) {
+  const std::vector<std::size_t> free = free_positions(dist);
+  std::vector<double> weights(dist.length(), 0.0);
+  for (const std::size_t i : free) weights[i] = 1.0;
+  return {.cumulative = cumulative_of(weights),
+          .block = std::min<std::size_t>(4, free.size()),
+          .block_share = 0.25,
+          .suffix_share = 0.1};
+}
+
+// A population above the median margin of its sample, moved where it lives.
+template <class Population>
+std::vector<TokenId> moved(std::size_t n, Population particles, MoveStats& stats) {
   particles.sample(n, 21);
   std::vector<double> scores(n);
   particles.scores(scores);
@@ -84,16 +93,8 @@ std::vector<TokenId> moved(const Settings& s, const TokenProblem& problem, Threa
     if (scores[i] >= level) above.push_back(i);
   for (std::size_t i = 0; i < n; ++i) parents.push_back(above[i % above.size()]);
   particles.resample(parents);
-  std::vector<double> weights(particles.length(), 0.0);
-  for (const std::size_t i : particles.free()) weights[i] = 1.0;
-  const MoveSettings settings{.cumulative = cumulative_of(weights),
-                              .block = std::min<std::size_t>(4, particles.free().size()),
-                              .block_share = 0.25,
-                              .suffix_share = 0.1};
-  MoveTally tally;
-  particles.begin_moves();
-  particles.run_moves(level, 3, 0, s.count("--steps"), settings, 22, stats, tally);
-  return {particles.tokens().begin(), particles.tokens().end()};
+  stats = particles.move(level, 3, 22);
+  return {particles.inputs().tokens.begin(), particles.inputs().tokens.end()};
 }
 
 int check_particles(const Settings& s, const Asked& asked, ThreadPool& pool) {
@@ -103,10 +104,12 @@ int check_particles(const Settings& s, const Asked& asked, ThreadPool& pool) {
   ParticleService service(*device);
   const Target target({some_targets(s, asked, 1, pool).at(0).token}, asked.model.head());
   MoveStats on_cpu, on_gpu;
-  const auto cpu = moved(s, {asked.model.transformer, asked.dist, target}, pool, on_cpu);
-  const auto gpu =
-      moved(s, {.model = asked.model.transformer, .dist = asked.dist, .target = target, .service = &service},
-            pool, on_gpu);
+  const TokenTables law(asked.dist);
+  const NextToken event(target);
+  const TokenProblem problem{asked.model.transformer, law, event};
+  FixedMoves policy(usual_moves(asked.dist), s.count("--steps"));
+  const auto cpu = moved(n, InputParticles(problem, n, policy, pool), on_cpu);
+  const auto gpu = moved(n, ServedParticles(problem, service, policy, pool), on_gpu);
   std::size_t same = 0;
   for (std::size_t i = 0; i < n; ++i)
     same += std::equal(cpu.begin() + static_cast<std::ptrdiff_t>(i * length),

@@ -1,4 +1,4 @@
-// What a move proposes: the same numbers as propose_move on the CPU (estimators/tokensplit/moves.cpp), so the
+// What a move proposes: the same numbers as redraw_parts on the CPU (estimators/tokensplit/moves.h), so the
 // same tokens. Runs on the host as well, for tests.
 #pragma once
 

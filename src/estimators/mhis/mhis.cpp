@@ -144,8 +144,7 @@ void fill_bound(Estimate& e, const ChainProblem& problem, const MhisConfig& conf
   std::uint64_t hits = 0;
   InputRunner runner(problem.model, problem.dist, derived_seed(config.seed, kBoundPart), pool);
   const auto count = [&](std::uint64_t, std::span<const TokenId> said) {
-    for (const TokenId id : said)
-      hits += std::binary_search(problem.target.ids().begin(), problem.target.ids().end(), id);
+    for (const TokenId id : said) hits += problem.target.contains(id);
   };
   const auto go_on = [&](std::uint64_t) { return !keep_going || keep_going(config.samples); };
   const std::uint64_t n = for_each_batch(runner, 0, config.bound_inputs, count, go_on);

@@ -54,10 +54,10 @@ void check_single(const Target& target) {
 }
 
 // Targets that half of what a run may take has room for.
-std::size_t fitting(const Transformer& model, const Distribution& dist,
-                    std::span<const TokensplitTask> tasks) {
+std::size_t fitting(const Transformer& model, const InputLaw& law, std::span<const TokensplitTask> tasks) {
   double most = 1.0;
-  for (const TokensplitTask& task : tasks) most = std::max(most, target_bytes(model, dist, task.config));
+  for (const TokensplitTask& task : tasks)
+    most = std::max(most, target_bytes({model, law, NextToken(task.target)}, task.config));
   return static_cast<std::size_t>(std::min(1e6, 0.5 * memory_limit() / most));
 }
 
@@ -67,7 +67,8 @@ void run_many(const Transformer& model, const Distribution& dist, std::span<cons
               const ManyHooks& hooks, std::size_t at_once, ParticleDevice& device,
               const ServiceOptions& options) {
   if (tasks.empty()) return;
-  at_once = std::min({at_once, tasks.size(), ThreadPool::kMostThreads, fitting(model, dist, tasks)});
+  const TokenTables law(dist);
+  at_once = std::min({at_once, tasks.size(), ThreadPool::kMostThreads, fitting(model, law, tasks)});
   at_once = std::max<std::size_t>(1, at_once);
   ParticleService service(device, options);
   ManyMeter meter(tasks.size(), hooks.keep_going, service);
@@ -81,9 +82,9 @@ void run_many(const Transformer& model, const Distribution& dist, std::span<cons
     try {
       check_single(task.target);
       ThreadPool alone(1);
-      estimate = estimate_target({.model = model, .dist = dist, .target = task.target, .service = &service},
-                                 task.config, at_once, alone,
-                                 [&](std::uint64_t done) { return meter.tell(i, done); });
+      const NextToken event(task.target);
+      estimate = estimate_target({{.model = model, .law = law, .event = event}, service}, task.config,
+                                 at_once, alone, [&](std::uint64_t done) { return meter.tell(i, done); });
     } catch (const InputError& e) {
       if (!hooks.on_refusal) throw;
       why = e.what();

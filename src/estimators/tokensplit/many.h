@@ -1,6 +1,7 @@
 // Many targets of one model and distribution on one device.
 #pragma once
 
+#include "deeptail/estimators.h"
 #include "estimators/tokensplit/service.h"
 
 namespace deeptail {

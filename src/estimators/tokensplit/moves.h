@@ -1,12 +1,14 @@
-// Moves of a token sequence under its own law: some positions (inputs/token_moves.h) are drawn anew from
-// their tables.
+// Moves of an input under its own law: some of the numbers that it is made from (inputs/token_moves.h) are
+// drawn anew.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "deeptail/inputs.h"
+#include "core/random.h"
+#include "deeptail/event.h"
 #include "inputs/token_moves.h"
 
 namespace deeptail {
@@ -14,21 +16,37 @@ namespace deeptail {
 // How the particles of one level move. Chosen by the pilot, frozen for the replicas.
 struct MoveSettings {
   std::size_t n_moves = 64;  // per particle
-  std::vector<double> cumulative =
-      {};                     // [length]: chance that a single move takes this position or an earlier one
-  std::size_t block = 1;      // positions of a block move
+  // [parts]: chance that a single move takes this part or an earlier one.
+  std::vector<double> cumulative = {};
+  std::size_t block = 1;      // parts of a block move
   double block_share = 0.0;   // of moves that take a block
-  double suffix_share = 0.0;  // of moves that draw everything from some position on
-  std::vector<TokenId> winners = {};  // tokens that beat the target most often here, for MarginTest
+  double suffix_share = 0.0;  // of moves that draw everything from some part on
+  ScoreHints hints = {};
 };
 
-// cumulative for chances proportional to weights: [length]; a position with weight 0 is never taken.
+// cumulative for chances proportional to weights: [parts]; a part with weight 0 is never taken.
 std::vector<double> cumulative_of(std::span<const double> weights);
 
-struct Move {
-  MoveKind kind = MoveKind::kSingle;
-  std::size_t first = 0;  // first position drawn anew
-  bool changed = false;   // some token differs
+// Moves [first, first + count) of a level.
+struct MoveRound {
+  double level;
+  std::size_t level_number, first, count;
+  const MoveSettings& settings;
+  std::uint64_t seed;
+};
+
+// Proposals and acceptances at one part (single moves) or of one kind. Proposals that changed nothing are not
+// among them.
+struct Tally {
+  double proposed = 0.0, accepted = 0.0;
+  double acceptance() const { return (accepted + 1.0) / (proposed + 2.0); }
+};
+struct MoveTally {
+  std::vector<Tally> single = {};  // [parts]
+  Tally block = {}, suffix = {};
+  Tally& of(MoveKind kind, std::size_t part) {
+    return kind == MoveKind::kSingle ? single[part] : kind == MoveKind::kBlock ? block : suffix;
+  }
 };
 
 // Which numbers a move uses.
@@ -36,8 +54,36 @@ struct MoveIndex {
   std::uint64_t seed, index;  // index: step_index
 };
 
-// tokens: [length], in: where the particle is, out: where it would go.
-Move propose_move(const Distribution& dist, std::span<const std::size_t> free, const MoveSettings& settings,
-                  MoveIndex at, std::span<TokenId> tokens);
+// The numbers of one move, in order.
+class MoveDraws {
+ public:
+  explicit MoveDraws(MoveIndex at) : at_(at) {}
+  std::uint64_t next() {
+    if (slot_ % 2 == 0) pair_ = uniform64_pair({at_.seed, Stream::kMoves}, at_.index, slot_ / 2);
+    return pair_[slot_++ % 2];
+  }
+  double unit() { return unit_double(next()); }
+
+ private:
+  MoveIndex at_;
+  std::uint32_t slot_ = 0;
+  std::array<std::uint64_t, 2> pair_{};
+};
+
+// Calls redraw(part, number) for every part that the move draws anew. free: the parts that can change
+// anything, ascending.
+template <class Redraw>
+MoveKind redraw_parts(std::span<const std::size_t> free, const MoveSettings& settings, MoveIndex at,
+                      const Redraw& redraw) {
+  const MoveRule<std::size_t> rule = {.cumulative = settings.cumulative.data(),
+                                      .length = static_cast<std::uint32_t>(settings.cumulative.size()),
+                                      .free = free.data(),
+                                      .n_free = static_cast<std::uint32_t>(free.size()),
+                                      .block = static_cast<std::uint32_t>(settings.block),
+                                      .suffix_share = settings.suffix_share,
+                                      .redraw_share = settings.suffix_share + settings.block_share};
+  MoveDraws draws(at);
+  return choose_positions(rule, draws, [&](std::size_t part) { redraw(part, draws.next()); });
+}
 
 }  // namespace deeptail

@@ -12,6 +12,7 @@
 #include "compute_cuda/dense_model.h"
 #include "compute_cuda/truth_engine.h"
 #include "estimators/tokensplit/many.h"
+#include "model/head/float_level.h"
 
 namespace deeptail {
 
@@ -92,7 +93,7 @@ class CudaParticles final : public ParticleDevice {
     group.level_number = static_cast<std::uint32_t>(round.level_number);
     group.first_step = static_cast<std::uint32_t>(piece.first_step);
     group.n_steps = static_cast<std::uint32_t>(piece.n_steps);
-    group.level = static_cast<float>(round.level);
+    group.level = float_level(round.level);  // the engine compares in fp32
     group.block = static_cast<std::uint32_t>(round.settings.block);
     group.suffix_share = round.settings.suffix_share;
     group.block_share = round.settings.block_share;

@@ -1,116 +1,172 @@
 #include "estimators/tokensplit/particles.h"
 
 #include <algorithm>
-#include <map>
-#include <utility>
 
 namespace deeptail {
 
+std::vector<std::size_t> TokenProblem::free_parts() const {
+  std::vector<std::size_t> free = law.free_parts();
+  for (std::size_t part = law.facts().n_parts; part < n_parts(); ++part) free.push_back(part);
+  return free;
+}
+
+std::size_t TokenProblem::first_position(std::size_t part) const {
+  return part < law.facts().n_parts ? law.first_position(part) : length() - 1;
+}
+
+InputParticles::InputParticles(const TokenProblem& problem, std::size_t max_particles, MovePolicy& policy,
+                               ThreadPool& pool)
+    : problem_(problem),
+      policy_(policy),
+      pool_(pool),
+      law_parts_(problem.law.facts().n_parts),
+      event_parts_(problem.event.n_parts()),
+      free_(problem.free_parts()),
+      scorer_(problem.event.scorer(
+          problem.model, problem.law,
+          {.max_held = max_particles, .table = problem.table, .screen = problem.screen}, pool)) {}
+
+void InputParticles::sample(std::size_t n, std::uint64_t seed) {
+  numbers_.law.resize(n * law_parts_);
+  numbers_.event.resize(n * event_parts_);
+  sample_parts(problem_.law, seed, 0, pool_, numbers_.law);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t part = 0; part < event_parts_; ++part)
+      numbers_.event[i * event_parts_ + part] =
+          uniform64({seed, Stream::kInputs}, i, static_cast<std::uint32_t>(law_parts_ + part));
+  problem_.law.make(numbers_.law, inputs_, pool_);
+}
+
+// In pieces of about a second, between which the policy is asked whether to go on.
+void InputParticles::scores(std::span<double> out) {
+  constexpr std::size_t kPiece = 8192;
+  const EventInputs all = scored();
+  for (std::size_t first = 0; first < size(); first += kPiece) {
+    if (first > 0 && !policy_.goes_on(work_)) return;
+    const std::size_t n = std::min(kPiece, size() - first);
+    work_ += scorer_->scores(
+        {all.inputs.part(first, n), all.numbers.subspan(first * event_parts_, n * event_parts_)},
+        out.subspan(first, n));
+  }
+}
+
 namespace {
 
-constexpr std::size_t kUsualWinners = 64;
+// rows: [n, width]; row i becomes what row parents[i] was.
+template <class T>
+void resample_rows(std::vector<T>& rows, std::size_t width, std::span<const std::uint32_t> parents) {
+  std::vector<T> next(parents.size() * width);
+  for (std::size_t i = 0; i < parents.size(); ++i)
+    std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(parents[i] * width), width,
+                next.begin() + static_cast<std::ptrdiff_t>(i * width));
+  rows = std::move(next);
+}
+
+template <class T>
+void copy_row(const std::vector<T>& from, std::size_t i, std::vector<T>& to, std::size_t j,
+              std::size_t width) {
+  std::copy_n(from.data() + i * width, width, to.data() + j * width);
+}
 
 }  // namespace
 
-TokenWork& TokenWork::operator+=(const TokenWork& other) {
-  forwards += other.forwards;
-  rescored += other.rescored;
-  logits += other.logits;
-  flops += other.flops;
-  device_seconds += other.device_seconds;
-  return *this;
+void InputParticles::resample(std::span<const std::uint32_t> parents) {
+  resample_rows(numbers_.law, law_parts_, parents);
+  resample_rows(numbers_.event, event_parts_, parents);
+  resample_rows(inputs_.tokens, inputs_.max_length, parents);
+  resample_rows(inputs_.lengths, 1, parents);
 }
 
-double rescoring_flops(const ModelConfig& c, std::size_t length, std::size_t first_changed) {
-  const double n = static_cast<double>(length), rows = n - static_cast<double>(first_changed);
-  const double d = static_cast<double>(c.d_model), d_attn = static_cast<double>(c.d_attn());
-  const double mlp = 4.0 * d * static_cast<double>(c.d_mlp);
-  const double full_block =
-      rows * (8.0 * d * d_attn + mlp + 2.0 * (n + static_cast<double>(first_changed) + 1.0) * d_attn);
-  // The last block: keys and values of the changed rows (in a model of one layer that is one row, taken as
-  // such), the query, attention, output and MLP of the last position.
-  const double changed = c.n_layers == 1 ? 1.0 : rows;
-  const double last_block = changed * 4.0 * d * d_attn + 4.0 * d * d_attn + 4.0 * n * d_attn + mlp;
-  return static_cast<double>(c.n_layers - 1) * full_block + last_block;
+// About a second's worth.
+std::size_t InputParticles::moves_at_once() const {
+  constexpr std::size_t kFewest = 8, kProposals = 8192;
+  return std::max(kFewest, kProposals / size());
 }
 
-double score_of(const Margin& margin) {
-  if (margin.value == 0.0f && !margin.event()) return -std::numeric_limits<double>::denorm_min();
-  return margin.value;
+// Numbers that give the same input and answer are taken as they are: the score stays.
+void InputParticles::take_numbers(std::size_t i) {
+  copy_row(proposed_.law, i, numbers_.law, i, law_parts_);
+  copy_row(proposed_.event, i, numbers_.event, i, event_parts_);
 }
 
-std::vector<TokenId> usual_winners(std::span<const Margin> margins) {
-  std::map<TokenId, std::size_t> counts;
-  for (const Margin& m : margins) ++counts[m.best_other];
-  std::vector<std::pair<std::size_t, TokenId>> order;
-  for (const auto& [id, count] : counts) order.emplace_back(count, id);
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second < b.second;
-  });
-  std::vector<TokenId> winners;
-  for (std::size_t i = 0; i < std::min(kUsualWinners, order.size()); ++i) winners.push_back(order[i].second);
-  return winners;
-}
-
-TokenParticles::TokenParticles(const TokenProblem& problem, std::size_t max_particles, ThreadPool& pool)
-    : problem_(problem),
-      pool_(pool),
-      free_(free_positions(problem.dist)),
-      backend_(make_backend(problem_, max_particles, pool)) {
-  for (std::size_t i = 0; i < length(); ++i)
-    flops_from_.push_back(rescoring_flops(problem.model.config(), length(), i));
-}
-
-void TokenParticles::sample(std::size_t n, std::uint64_t seed) {
-  tokens_.resize(n * length());
-  sample_range(problem_.dist, seed, 0, pool_, tokens_);
-}
-
-bool TokenParticles::scores(std::span<double> out, const std::function<bool()>& go_on) {
-  constexpr std::size_t kPiece = 8192;
-  const std::size_t n = size(), piece = problem_.service != nullptr || !go_on ? n : kPiece;
-  margins_.resize(n);
-  for (std::size_t first = 0; first < n; first += piece) {
-    if (first > 0 && !go_on()) return false;
-    const std::size_t count = std::min(piece, n - first);
-    work_.device_seconds += backend_->margins(std::span(tokens_).subspan(first * length(), count * length()),
-                                              std::span(margins_).subspan(first, count));
-    work_.forwards += count;
-    work_.flops += static_cast<double>(count) * forward_flops(problem_.model.config(), length());
+// Particle i's proposal closes ranks with those before it.
+void InputParticles::keep_changed(std::size_t i) {
+  const std::size_t to = held_.size();
+  if (to != i) {
+    copy_row(changed_.tokens, i, changed_.tokens, to, changed_.max_length);
+    changed_.lengths[to] = changed_.lengths[i];
   }
-  for (std::size_t i = 0; i < n; ++i) out[i] = score_of(margins_[i]);
-  return true;
+  copy_row(proposed_.event, i, changed_numbers_, to, event_parts_);
+  first_changed_[to] = std::min(first_changed_[i], changed_.lengths[to]);
+  held_.push_back(static_cast<std::uint32_t>(i));
 }
 
-void TokenParticles::resample(std::span<const std::uint32_t> parents) {
-  std::vector<TokenId> next(parents.size() * length());
-  for (std::size_t i = 0; i < parents.size(); ++i)
-    std::copy_n(tokens_.begin() + static_cast<std::ptrdiff_t>(parents[i] * length()), length(),
-                next.begin() + static_cast<std::ptrdiff_t>(i * length()));
-  tokens_ = std::move(next);
-}
-
-void TokenParticles::begin_moves() {
-  backend_->begin_moves(tokens_);
-  work_.forwards += size();
-  work_.flops += static_cast<double>(size()) * forward_flops(problem_.model.config(), length());
-}
-
-void TokenParticles::run_moves(double level, std::size_t level_number, std::size_t first, std::size_t count,
-                               const MoveSettings& settings, std::uint64_t seed, MoveStats& stats,
-                               MoveTally& tally) {
-  MoveOutcome outcome = backend_->run_moves({level, level_number, first, count, settings, seed}, tokens_);
-  for (std::size_t i = 0; i < length(); ++i) {
-    stats.proposed += outcome.from[i];
-    work_.rescored += outcome.from[i];
-    work_.flops += static_cast<double>(outcome.from[i]) * flops_from_[i];
+void InputParticles::redraw(std::size_t i, std::size_t part, std::uint64_t number) {
+  if (part < law_parts_) {
+    redraws_.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(part), number});
+  } else {
+    proposed_.event[i * event_parts_ + part - law_parts_] = number;
+    moves_[i].answer = true;
   }
-  stats.accepted += outcome.accepted;
-  stats.moves += count;
-  work_.logits += outcome.logits;
-  work_.flops += 2.0 * static_cast<double>(problem_.model.config().d_model) * outcome.logits_paid;
-  work_.device_seconds += outcome.device_seconds;
-  tally = std::move(outcome.tally);
+}
+
+void InputParticles::propose(const MoveRound& round, std::size_t step) {
+  const std::size_t n = size();
+  proposed_ = numbers_;
+  changed_ = inputs_;
+  moves_.resize(n);
+  first_changed_.resize(n);
+  changed_numbers_.resize(n * event_parts_);
+  redraws_.clear();
+  for (std::size_t i = 0; i < n; ++i) {
+    Move& move = moves_[i] = {.part = law_parts_ + event_parts_};
+    move.kind = redraw_parts(free_, round.settings, {round.seed, step_index(round.level_number, step, i)},
+                             [&](std::size_t part, std::uint64_t number) {
+                               move.part = std::min(move.part, part);
+                               redraw(i, part, number);
+                             });
+  }
+  problem_.law.redraw(redraws_, proposed_.law, changed_, first_changed_, pool_);
+  held_.clear();
+  for (std::size_t i = 0; i < n; ++i) {
+    if (first_changed_[i] == kUnchanged && !moves_[i].answer)
+      take_numbers(i);
+    else
+      keep_changed(i);
+  }
+}
+
+// Accepted proposals replace what they are copies of.
+void InputParticles::settle(MoveTally& tally, MoveStats& stats) {
+  for (std::size_t j = 0; j < held_.size(); ++j) {
+    const std::size_t i = held_[j];
+    Tally& of_kind = tally.of(moves_[i].kind, moves_[i].part);
+    of_kind.proposed += 1.0;
+    ++stats.proposed;
+    if (accept_[j] == 0) continue;
+    of_kind.accepted += 1.0;
+    ++stats.accepted;
+    take_numbers(i);
+    copy_row(changed_.tokens, j, inputs_.tokens, i, inputs_.max_length);
+    inputs_.lengths[i] = changed_.lengths[j];
+  }
+}
+
+// Allocates nothing per move once its scratch has grown.
+MoveTally InputParticles::run_moves(const MoveRound& round, MoveStats& stats) {
+  MoveTally tally{.single = std::vector<Tally>(law_parts_ + event_parts_)};
+  accept_.resize(size());
+  for (std::size_t step = round.first; step < round.first + round.count; ++step) {
+    propose(round, step);
+    const std::size_t n = held_.size();
+    const EventInputs changed{changed_.batch().part(0, n),
+                              std::span(changed_numbers_).first(n * event_parts_)};
+    work_ += scorer_->decide(round.level, {changed, held_, std::span(first_changed_).first(n)},
+                             std::span(accept_).first(n));
+    settle(tally, stats);
+  }
+  stats.moves += round.count;
+  return tally;
 }
 
 }  // namespace deeptail

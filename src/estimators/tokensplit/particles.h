@@ -1,69 +1,90 @@
-// Populations of token sequences for the splitting loop: score = margin of the target.
+// Populations of inputs for the splitting loop, on this machine's threads.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "estimators/tokensplit/backend.h"
+#include "estimators/tokensplit/move_policy.h"
 
 namespace deeptail {
 
-// Work done, in its own units; flops are those of the algorithm (full passes over all positions, re-scoring
-// from the first changed position on, logits that were looked at, a quarter of one for each that 8 bits
-// settle).
-struct TokenWork {
-  std::uint64_t forwards = 0, rescored = 0, logits = 0;
-  double flops = 0.0;
-  double device_seconds = 0.0;  // of a device that others share
-  TokenWork& operator+=(const TokenWork& other);
+// What is estimated. All must outlive the particles; table and screen may be null.
+struct TokenProblem {
+  const Transformer& model;
+  const InputLaw& law;
+  const Event& event;
+  const FirstLayerTable* table = nullptr;
+  const Screen* screen = nullptr;
+
+  std::size_t length() const { return law.facts().max_length; }
+  std::size_t n_parts() const {
+    return law.facts().n_parts + event.n_parts();
+  }                                                    // the law's, then the event's
+  std::vector<std::size_t> free_parts() const;         // that can change anything, ascending
+  std::size_t first_position(std::size_t part) const;  // that a change of the part can reach
 };
-double rescoring_flops(const ModelConfig& config, std::size_t length, std::size_t first_changed);
 
-// event() as a number: at or above 0 iff the target is said. A lost tie lies just below 0.
-double score_of(const Margin& margin);
-
-class TokenParticles {
+// A particle is the numbers that its input, and an answer that is sampled, are made from.
+class InputParticles final {
  public:
-  TokenParticles(const TokenProblem& problem, std::size_t max_particles, ThreadPool& pool);
+  InputParticles(const TokenProblem& problem, std::size_t max_particles, MovePolicy& policy,
+                 ThreadPool& pool);
 
-  // Particles, all but move().
   void sample(std::size_t n, std::uint64_t seed);
-  std::size_t size() const { return tokens_.size() / length(); }
-  void scores(std::span<double> out) { scores(out, {}); }
-  // Asks between pieces of about a second whether to go on (a device has its own ways to stop); false when it
-  // did not: then the scores are not all there.
-  bool scores(std::span<double> out, const std::function<bool()>& go_on);
+  std::size_t size() const { return inputs_.size(); }
+  void scores(std::span<double> out);
   void resample(std::span<const std::uint32_t> parents);
-
-  // Moves [first, first + count) of a level, all particles together.
-  void run_moves(double level, std::size_t level_number, std::size_t first, std::size_t count,
-                 const MoveSettings& settings, std::uint64_t seed, MoveStats& stats, MoveTally& tally);
-  void begin_moves();  // call once per level
-
-  std::span<const TokenId> tokens(std::size_t i) const {
-    return std::span(tokens_).subspan(i * length(), length());
+  MoveStats move(double level, std::size_t number, std::uint64_t seed) {
+    return move_by_policy(*this, policy_, level, number, seed);
   }
-  std::span<const TokenId> tokens() const { return tokens_; }      // [size, length]
-  const std::vector<Margin>& margins() const { return margins_; }  // of the last scores(): [size]
-  const TokenWork& work() const { return work_; }
-  const TokenProblem& problem() const { return problem_; }
-  const std::vector<std::size_t>& free() const { return free_; }
-  std::size_t length() const { return problem_.dist.length(); }
+  bool stopped() const { return policy_.stopped(); }
+
+  TokenBatch inputs() const { return inputs_.batch(); }
+  const Work& work() const { return work_; }
+
+  // For move_by_policy.
+  ScoreHints hints() const { return scorer_->hints(); }
+  void hold(const ScoreHints& hints) { work_ += scorer_->hold(scored(), hints); }
+  MoveTally run_moves(const MoveRound& round, MoveStats& stats);
+  std::size_t moves_at_once() const;
 
  private:
-  TokenProblem problem_;
-  ThreadPool& pool_;
-  std::vector<std::size_t> free_;
-  std::unique_ptr<TokenBackend> backend_;
-  std::vector<TokenId> tokens_;     // [n, length]
-  std::vector<Margin> margins_;     // [n]
-  std::vector<double> flops_from_;  // [length]: of re-scoring from each first changed position on
-  TokenWork work_;
-};
+  // Numbers of n particles: the law's [n, n_parts] and the event's [n, n_parts].
+  struct Numbers {
+    std::vector<std::uint64_t> law, event;
+  };
+  EventInputs scored() const { return {inputs_.batch(), numbers_.event}; }
+  void propose(const MoveRound& round, std::size_t step);
+  void redraw(std::size_t i, std::size_t part, std::uint64_t number);
+  void keep_changed(std::size_t i);
+  void take_numbers(std::size_t i);
+  void settle(MoveTally& tally, MoveStats& stats);
 
-// The tokens that most often beat the target among these margins, most frequent first.
-std::vector<TokenId> usual_winners(std::span<const Margin> margins);
+  struct Move {
+    MoveKind kind = MoveKind::kSingle;
+    std::size_t part = 0;  // the first that was drawn anew
+    bool answer = false;   // are some of them the event's?
+  };
+
+  TokenProblem problem_;
+  MovePolicy& policy_;
+  ThreadPool& pool_;
+  std::size_t law_parts_, event_parts_;
+  std::vector<std::size_t> free_;
+  std::unique_ptr<Scorer> scorer_;
+  Numbers numbers_;
+  Inputs inputs_;  // made from them
+  Work work_;
+  // Of one step. Proposals that change the input or the event's numbers come first in changed_.
+  Numbers proposed_;
+  Inputs changed_;
+  std::vector<std::uint64_t> changed_numbers_;  // [proposals, event's parts]
+  std::vector<Move> moves_;                     // [particles]
+  std::vector<Redraw> redraws_;
+  std::vector<std::uint32_t> held_, first_changed_;
+  std::vector<std::uint8_t> accept_;
+};
+static_assert(Particles<InputParticles>);
 
 }  // namespace deeptail

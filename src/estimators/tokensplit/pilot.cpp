@@ -1,6 +1,9 @@
 #include "estimators/tokensplit/pilot.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "estimators/tokensplit/place.h"
 
 namespace deeptail {
 
@@ -9,25 +12,31 @@ namespace {
 constexpr std::size_t kRound = 16, kFewestMoves = 32;
 constexpr double kBlockShare = 0.25, kSuffixShare = 0.1;
 constexpr std::size_t kSmallestBlock = 2;
-// A position gets at least this share of the mean weight.
+// A part gets at least this share of the mean weight.
 constexpr double kLeastWeight = 0.25;
 // The share of the pilot's flops that one level may take.
 constexpr double kLevelShare = 0.1;
 // It gives up after this many times its flops.
 constexpr double kPatience = 3.0;
 
-// Weights that make the slowest positions move, per flop: minimising sum_i 1 / (w_i a_i) at a fixed sum_i w_i
-// c_i gives w_i proportional to 1 / sqrt(a_i c_i), a the acceptance and c the cost of a change at i.
-std::vector<double> position_weights(const MoveTally& tally, std::span<const std::size_t> free,
-                                     const ModelConfig& config) {
-  const std::size_t length = tally.single.size();
-  std::vector<double> weights(length, 0.0);
+// Flops of a change at each part: [parts].
+std::vector<double> change_costs(const TokenProblem& problem) {
+  const ModelConfig& config = problem.model.config();
+  const double logits = 2.0 * static_cast<double>(config.d_model * config.d_vocab);
+  std::vector<double> costs;
+  for (std::size_t part = 0; part < problem.n_parts(); ++part)
+    costs.push_back(rescoring_flops(config, problem.length(), problem.first_position(part)) + logits);
+  return costs;
+}
+
+// Weights that make the slowest parts move, per flop: minimising sum_i 1 / (w_i a_i) at a fixed sum_i w_i c_i
+// gives w_i proportional to 1 / sqrt(a_i c_i), a the acceptance and c the cost of a change at i.
+std::vector<double> part_weights(const MoveTally& tally, std::span<const std::size_t> free,
+                                 std::span<const double> costs) {
+  std::vector<double> weights(costs.size(), 0.0);
   double sum = 0.0;
-  for (const std::size_t i : free) {
-    const double logits = 2.0 * static_cast<double>(config.d_model * config.d_vocab);
-    const double cost = rescoring_flops(config, length, i) + logits;
-    sum += weights[i] = 1.0 / std::sqrt(tally.single[i].acceptance() * cost);
-  }
+  for (const std::size_t i : free)
+    sum += weights[i] = 1.0 / std::sqrt(tally.single[i].acceptance() * costs[i]);
   const double least = kLeastWeight * sum / static_cast<double>(free.size());
   for (const std::size_t i : free) weights[i] = std::max(weights[i], least);
   return weights;
@@ -39,71 +48,85 @@ std::size_t next_block(std::size_t block, double acceptance, std::size_t n_free)
   return std::clamp(block, std::min(kSmallestBlock, n_free), n_free);
 }
 
-struct PilotParticles : TokenParticles {
-  PilotParticles(const TokenProblem& p, const PilotConfig& c, ThreadPool& pool,
-                 const std::function<bool(const TokenWork&)>& go)
-      : TokenParticles(p, c.n_particles, pool), config(c), keep_going(go) {
-    std::vector<double> uniform(length(), 0.0);
-    for (const std::size_t i : free()) uniform[i] = 1.0;
-    settings = {.cumulative = cumulative_of(uniform),
-                .block = std::min<std::size_t>(4, free().size()),
-                .block_share = kBlockShare,
-                .suffix_share = kSuffixShare};
+// Moves until the particles have forgotten where they began, and adapts meanwhile.
+class PilotPolicy final : public MovePolicy {
+ public:
+  PilotPolicy(const TokenProblem& problem, const PilotConfig& config, const PilotGoesOn& keep_going)
+      : config_(config), keep_going_(keep_going), free_(problem.free_parts()), costs_(change_costs(problem)) {
+    std::vector<double> uniform(problem.n_parts(), 0.0);
+    for (const std::size_t i : free_) uniform[i] = 1.0;
+    settings_ = {.cumulative = cumulative_of(uniform),
+                 .block = std::min<std::size_t>(4, free_.size()),
+                 .block_share = kBlockShare,
+                 .suffix_share = kSuffixShare};
   }
 
-  void scores(std::span<double> out) {
-    interrupted = !TokenParticles::scores(out, [&] { return keep_going(work()); });
+  bool goes_on(const Work& work) override {
+    interrupted_ = !keep_going_(work);
+    return !interrupted_;
   }
   // By the user, while scoring. Moves that were cut short are scored once more: they may have reached it.
-  bool stopped() const { return interrupted; }
+  bool stopped() const override { return interrupted_; }
 
-  MoveStats move(double level, std::size_t k, std::uint64_t seed) {
-    const std::vector<TokenId> begin(tokens().begin(), tokens().end());
-    settings.winners = usual_winners(margins());
-    const double flops_before = work().flops;
-    MoveStats stats;
-    MoveTally all;
-    begin_moves();
-    for (;;) {
-      MoveTally round;
-      run_moves(level, k, stats.moves, std::min(kRound, config.max_moves - stats.moves), settings, seed,
-                stats, round);
-      adapt(round, all);
-      stats.parent_correlation = parent_correlation(begin, tokens(), length(), free());
-      budget_spent = work().flops > kPatience * config.flops;
-      cut = !keep_going(work()) || budget_spent;
-      const bool enough = stats.parent_correlation <= config.forgotten && stats.moves >= kFewestMoves;
-      const bool spent = work().flops - flops_before > kLevelShare * config.flops;
-      if (enough || spent || cut || stats.moves >= config.max_moves) break;
-    }
-    settings.n_moves = stats.moves;
-    plan.levels.push_back(level);
-    plan.settings.push_back(settings);
-    plan.flops_per_particle.push_back((work().flops - flops_before) / static_cast<double>(size()));
-    return stats;
+  const MoveSettings& begin(const LevelView& at, ScoreHints hints) override {
+    begin_.assign(at.inputs.tokens.begin(), at.inputs.tokens.end());
+    settings_.hints = std::move(hints);
+    flops_before_ = at.work.flops;
+    all_ = {.single = std::vector<Tally>(costs_.size())};
+    enough_ = false;
+    return settings_;
+  }
+  std::size_t how_far(const LevelView&, std::size_t made) override {
+    return enough_ ? 0 : std::min(kRound, config_.max_moves - made);
+  }
+  void learn(const LevelView& at, const MoveTally& round, MoveStats& stats) override {
+    adapt(round);
+    stats.parent_correlation = parent_correlation(begin_, at.inputs.tokens, at.inputs.length);
+    budget_spent_ = at.work.flops > kPatience * config_.flops;
+    cut_ = !keep_going_(at.work) || budget_spent_;
+    const bool forgotten = stats.parent_correlation <= config_.forgotten && stats.moves >= kFewestMoves;
+    const bool spent = at.work.flops - flops_before_ > kLevelShare * config_.flops;
+    enough_ = forgotten || spent || cut_ || stats.moves >= config_.max_moves;
+  }
+  void end(const LevelView& at, const MoveStats& stats) override {
+    settings_.n_moves = stats.moves;
+    plan_.levels.push_back(at.level);
+    plan_.settings.push_back(settings_);
+    plan_.flops_per_particle.push_back((at.work.flops - flops_before_) /
+                                       static_cast<double>(at.inputs.size()));
   }
 
-  void adapt(const MoveTally& round, MoveTally& all) {
-    all.single.resize(length());
-    for (const std::size_t i : free()) {
-      all.single[i].proposed += round.single[i].proposed;
-      all.single[i].accepted += round.single[i].accepted;
+  bool cut() const { return cut_; }
+  bool budget_spent() const { return budget_spent_; }
+  Plan& plan() { return plan_; }
+
+ private:
+  void adapt(const MoveTally& round) {
+    for (const std::size_t i : free_) {
+      all_.single[i].proposed += round.single[i].proposed;
+      all_.single[i].accepted += round.single[i].accepted;
     }
-    settings.cumulative = cumulative_of(position_weights(all, free(), problem().model.config()));
-    settings.block = next_block(settings.block, round.block.acceptance(), free().size());
+    settings_.cumulative = cumulative_of(part_weights(all_, free_, costs_));
+    settings_.block = next_block(settings_.block, round.block.acceptance(), free_.size());
   }
 
-  const PilotConfig& config;
-  const std::function<bool(const TokenWork&)>& keep_going;
-  MoveSettings settings;
-  Plan plan;
-  bool interrupted = false, cut = false, budget_spent = false;
+  const PilotConfig& config_;
+  const PilotGoesOn& keep_going_;
+  std::vector<std::size_t> free_;
+  std::vector<double> costs_;  // [parts]
+  MoveSettings settings_;
+  Plan plan_;
+  // Of the present level.
+  std::vector<TokenId> begin_;  // where its particles began
+  MoveTally all_;
+  double flops_before_ = 0.0;
+  bool enough_ = false;
+  bool interrupted_ = false, cut_ = false, budget_spent_ = false;
 };
 
 }  // namespace
 
-double parent_correlation(std::span<const TokenId> begin, std::span<const TokenId> now, std::size_t length,
-                          std::span<const std::size_t> free) {
+double parent_correlation(std::span<const TokenId> begin, std::span<const TokenId> now, std::size_t length) {
   const std::size_t n = begin.size() / length;
   double sum = 0.0;
   std::size_t used = 0;
@@ -111,7 +134,7 @@ double parent_correlation(std::span<const TokenId> begin, std::span<const TokenI
   const auto count_of = [&](std::size_t i, std::size_t position) -> std::uint32_t& {
     return counts[static_cast<std::size_t>(now[i * length + position])];
   };
-  for (const std::size_t position : free) {
+  for (std::size_t position = 0; position < length; ++position) {
     double same = 0.0, agree = 0.0;  // whole numbers until they are divided, so that no order matters
     for (std::size_t i = 0; i < n; ++i) {
       same += begin[i * length + position] == now[i * length + position];
@@ -127,17 +150,19 @@ double parent_correlation(std::span<const TokenId> begin, std::span<const TokenI
   return used == 0 ? 0.0 : sum / static_cast<double>(used);
 }
 
-PilotResult run_pilot(const TokenProblem& problem, const PilotConfig& config, std::uint64_t seed,
-                      ThreadPool& pool, const std::function<bool(const TokenWork&)>& keep_going) {
-  PilotParticles particles(problem, config, pool, keep_going);
-  const auto observe = [](const Level&, const PilotParticles& p, std::span<const double>) { return !p.cut; };
+template <class Place>
+PilotResult run_pilot(const Place& place, const PilotConfig& config, std::uint64_t seed, ThreadPool& pool,
+                      const PilotGoesOn& keep_going) {
+  PilotPolicy policy(place.problem, config, keep_going);
+  auto particles = place.population(config.n_particles, policy, pool);
+  const auto observe = [&](const Level&, const auto&, std::span<const double>) { return !policy.cut(); };
   PilotResult result;
   result.run = run_splitting(particles,
                              {.n_particles = config.n_particles,
                               .initial_particles = config.initial_particles,
                               .survive_fraction = config.survive_fraction},
                              seed, observe);
-  result.plan = std::move(particles.plan);
+  result.plan = std::move(policy.plan());
   if (result.run.end != SplittingEnd::kStopped) {
     // The event. A pilot that did not get there leaves the levels that it found, and the replicas a last
     // step.
@@ -146,8 +171,12 @@ PilotResult run_pilot(const TokenProblem& problem, const PilotConfig& config, st
     result.plan.flops_per_particle.push_back(0.0);
   }
   result.work = particles.work();
-  result.budget_spent = particles.budget_spent;
+  result.budget_spent = policy.budget_spent();
   return result;
 }
+template PilotResult run_pilot(const CpuPlace&, const PilotConfig&, std::uint64_t, ThreadPool&,
+                               const PilotGoesOn&);
+template PilotResult run_pilot(const ServedPlace&, const PilotConfig&, std::uint64_t, ThreadPool&,
+                               const PilotGoesOn&);
 
 }  // namespace deeptail

@@ -1,6 +1,9 @@
 // The pilot: finds levels and move settings by an adaptive run of its own; nothing of it enters the estimate.
 #pragma once
 
+#include <functional>
+#include <limits>
+
 #include "estimators/tokensplit/particles.h"
 
 namespace deeptail {
@@ -25,16 +28,19 @@ struct Plan {
 struct PilotResult {
   SplittingRun run = {};
   Plan plan = {};
-  TokenWork work = {};
+  Work work = {};
   bool budget_spent = false;
 };
-// Called between rounds of moves; false ends the pilot.
-PilotResult run_pilot(const TokenProblem& problem, const PilotConfig& config, std::uint64_t seed,
-                      ThreadPool& pool, const std::function<bool(const TokenWork&)>& keep_going);
+// Asked between rounds of moves; false ends the pilot.
+using PilotGoesOn = std::function<bool(const Work&)>;
+// Place: of place.h.
+template <class Place>
+PilotResult run_pilot(const Place& place, const PilotConfig& config, std::uint64_t seed, ThreadPool& pool,
+                      const PilotGoesOn& keep_going);
 
-// How much of where they began the particles remember: over free positions, the mean of
+// How much of where they began the particles remember: over the positions where they differ, the mean of
 // (share that has the token it began with - share that two of them agree on) / (1 - the latter).
-double parent_correlation(std::span<const TokenId> begin, std::span<const TokenId> now, std::size_t length,
-                          std::span<const std::size_t> free);
+// begin, now: [n, length].
+double parent_correlation(std::span<const TokenId> begin, std::span<const TokenId> now, std::size_t length);
 
 }  // namespace deeptail

@@ -112,16 +112,16 @@ void TokensplitConfig::validate() const {
   if (moves > kMostMoves) throw InputError("{} moves: expected 1 to {} per level", moves, kMostMoves);
 }
 
-double Sizes::bytes(const ModelConfig& config, const Distribution& dist) const {
-  const double tokens = sizeof(TokenId) * static_cast<double>(dist.length());
-  const double drawn = 2.0 * tokens + sizeof(float) * static_cast<double>(config.d_model) + 64.0;
-  const double moved = static_cast<double>(Rescorer::bytes_per_slot(config, dist.length())) + tokens + 64.0;
+double Sizes::bytes(const ScorerBytes& scorer, const TokenProblem& problem) const {
+  const double input = sizeof(TokenId) * static_cast<double>(problem.length()) +
+                       sizeof(std::uint64_t) * static_cast<double>(problem.n_parts());
+  const double drawn = 2.0 * input + scorer.scored + 64.0, moved = scorer.held + input + 64.0;
   return static_cast<double>(std::max(first_draw, most())) * drawn + static_cast<double>(most()) * moved;
 }
 
 // Sequences, a copy while they are resampled, and one for the device.
-double Sizes::token_bytes(const Distribution& dist) const {
-  const double sequence = 3.0 * sizeof(TokenId) * static_cast<double>(dist.length()) + 64.0;
+double Sizes::token_bytes(std::size_t length) const {
+  const double sequence = 3.0 * sizeof(TokenId) * static_cast<double>(length) + 64.0;
   return static_cast<double>(std::max(first_draw, most())) * sequence;
 }
 
@@ -131,16 +131,31 @@ Sizes asked_sizes(const TokensplitConfig& c) {
   return {.first_draw = first_draw_of(c), .at_level = {static_cast<std::size_t>(first)}};
 }
 
-double tokensplit_budget(const ModelConfig& config, const Distribution& dist, Device device) {
+namespace {
+
+// changed: the first position that each part can change.
+double default_budget(const ModelConfig& config, std::size_t length, std::span<const std::size_t> changed,
+                      Device device) {
   constexpr double kRescored = 1.9e6, kOnDevice = 2.0;
   const bool on_device = device == Device::kCuda;
   const double most = on_device ? 8e5 : 4e5;  // for the sake of time, of which a device needs less
-  const std::vector<std::size_t> free = free_positions(dist);
   double flops = 2.0 * static_cast<double>(config.d_model * config.d_vocab) / 3.0;  // a margin test, or so
-  for (const std::size_t i : free)
-    flops += rescoring_flops(config, dist.length(), i) / static_cast<double>(free.size());
-  const double budget = std::clamp(kRescored * flops / forward_flops(config, dist.length()), 2e4, most);
+  for (const std::size_t i : changed)
+    flops += rescoring_flops(config, length, i) / static_cast<double>(changed.size());
+  const double budget = std::clamp(kRescored * flops / forward_flops(config, length), 2e4, most);
   return on_device ? kOnDevice * budget : budget;
+}
+
+}  // namespace
+
+double tokensplit_budget(const ModelConfig& config, const Distribution& dist, Device device) {
+  return default_budget(config, dist.length(), free_positions(dist), device);
+}
+
+double tokensplit_budget(const ModelConfig& config, const InputLaw& law, Device device) {
+  std::vector<std::size_t> changed = law.free_parts();
+  for (std::size_t& part : changed) part = law.first_position(part);
+  return default_budget(config, law.facts().max_length, changed, device);
 }
 
 PilotConfig pilot_config(const TokensplitConfig& c, double unit) {

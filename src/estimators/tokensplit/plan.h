@@ -1,6 +1,7 @@
 // What a budget buys: the pilot's size, then the replicas' sizes.
 #pragma once
 
+#include "deeptail/estimators.h"
 #include "estimators/tokensplit/pilot.h"
 
 namespace deeptail {
@@ -13,10 +14,10 @@ struct Sizes {
   std::vector<std::size_t> at_level = {};  // particles that move at each level
   double flops = 0.0;                      // of one replica, about
   Sizes doubled() const;
-  std::size_t most() const;                                                 // at any level
-  bool valid() const;                                                       // within what splitting takes
-  double bytes(const ModelConfig& config, const Distribution& dist) const;  // of one replica
-  double token_bytes(const Distribution& dist) const;  // of one whose sequences are scored elsewhere
+  std::size_t most() const;                                                    // at any level
+  bool valid() const;                                                          // within what splitting takes
+  double bytes(const ScorerBytes& scorer, const TokenProblem& problem) const;  // of one replica
+  double token_bytes(std::size_t length) const;  // of one whose sequences are scored elsewhere
 };
 
 // Sizes that what the pilot left of the budget pays for. When it does not even pay for small populations,

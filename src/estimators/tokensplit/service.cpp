@@ -213,36 +213,4 @@ void ParticleService::work(std::size_t lane) {
   }
 }
 
-namespace {
-
-class ServiceBackend final : public TokenBackend {
- public:
-  explicit ServiceBackend(const TokenProblem& problem) : problem_(problem) {}
-
-  double margins(std::span<const TokenId> tokens, std::span<Margin> out) override {
-    return problem_.service->margins(tokens, problem_.dist.length(), target(), out);
-  }
-  void begin_moves(std::span<const TokenId>) override {}
-  // Work is counted as it is on the CPU, so that a budget buys the same: the few logits that settle a refusal
-  // there are left out.
-  MoveOutcome run_moves(const MoveRound& round, std::span<TokenId> tokens) override {
-    MoveOutcome out = problem_.service->run_moves(round, tokens, problem_.dist.length(), target());
-    std::uint64_t proposed = 0;
-    for (const std::uint64_t n : out.from) proposed += n;
-    out.logits = proposed * problem_.model.config().d_vocab;
-    out.logits_paid = screened_logits(out.accepted, problem_.model.config());
-    return out;
-  }
-
- private:
-  TokenId target() const { return problem_.target.ids().front(); }
-  const TokenProblem& problem_;
-};
-
-}  // namespace
-
-std::unique_ptr<TokenBackend> make_service_backend(const TokenProblem& problem) {
-  return std::make_unique<ServiceBackend>(problem);
-}
-
 }  // namespace deeptail

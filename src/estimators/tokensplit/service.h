@@ -14,9 +14,19 @@
 #include <thread>
 #include <vector>
 
-#include "estimators/tokensplit/backend.h"
+#include "deeptail/model.h"
+#include "estimators/tokensplit/moves.h"
 
 namespace deeptail {
+
+// What the moves of a round did. Proposals that changed nothing are not among them.
+struct MoveOutcome {
+  explicit MoveOutcome(std::size_t length) : tally{.single = std::vector<Tally>(length)}, from(length) {}
+  MoveTally tally;
+  std::vector<std::uint64_t> from;  // [length]: proposals by the first position that changed
+  std::uint64_t accepted = 0;
+  double device_seconds = 0.0;  // this population's share of the device's time
+};
 
 // Part of a population in a batch. cells: [n, length], the tokens as the device knows them.
 struct ScorePiece {
@@ -30,7 +40,7 @@ struct MovePiece {
   std::size_t first_particle;       // number of the first one within the population
   std::size_t first_step, n_steps;  // of the level's moves: part of the round
   std::span<std::uint32_t> cells;   // in and out
-  MoveOutcome* outcome;             // added to: all but logits and seconds
+  MoveOutcome* outcome;             // added to: all but seconds
 };
 
 // Margins and moves in batches. Lanes may be used by different threads at the same time.
@@ -92,8 +102,5 @@ class ParticleService {
   bool hurry_ = false, stop_ = false;
   std::vector<std::thread> lanes_;
 };
-
-// A population of one target token on the problem's service.
-std::unique_ptr<TokenBackend> make_service_backend(const TokenProblem& problem);
 
 }  // namespace deeptail

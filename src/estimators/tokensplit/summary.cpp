@@ -52,7 +52,7 @@ void bound_by_first_draws(Estimate& e, const ReplicaSummary& s, std::size_t repl
 
 }  // namespace
 
-void fill_cost(Estimate& e, const TokenWork& work, double unit) {
+void fill_cost(Estimate& e, const Work& work, double unit) {
   e.cost.forward = work.forwards;
   e.cost.score_evals = work.rescored;
   e.cost.logits = work.logits;

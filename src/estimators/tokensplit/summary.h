@@ -9,7 +9,7 @@ namespace deeptail {
 
 struct Replicas {
   std::vector<SplittingRun> runs;
-  TokenWork work = {};
+  Work work = {};
   TriggerPool triggers = {};
   FirstDraw first = {};  // of all
 };
@@ -22,7 +22,7 @@ inline bool was_stopped(const SplittingRun& run) { return run.end == SplittingEn
 // what one run allows, also when the first one becomes the answer.
 inline double share_of_waves(bool second_possible) { return second_possible ? 0.5 : 1.0; }
 
-void fill_cost(Estimate& e, const TokenWork& work, double flops_per_forward);
+void fill_cost(Estimate& e, const Work& work, double flops_per_forward);
 
 // The pilot was stopped before it reached the event.
 void fill_stopped(Estimate& e, const PilotResult& pilot);

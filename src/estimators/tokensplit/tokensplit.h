@@ -1,16 +1,16 @@
-// One target from start to end, whoever computes.
+// One target on a device that others share.
 #pragma once
 
-#include "estimators/tokensplit/plan.h"
+#include "estimators/tokensplit/place.h"
 
 namespace deeptail {
 
-// targets_at_once: how many share the memory. cost.seconds is this target's share of the service's time,
-// where the problem has a service.
-Estimate estimate_target(const TokenProblem& problem, const TokensplitConfig& config,
+// targets_at_once: how many share this machine's memory. cost.seconds is this target's share of the service's
+// time.
+Estimate estimate_target(const ServedPlace& place, const TokensplitConfig& config,
                          std::size_t targets_at_once, ThreadPool& pool, const KeepGoing& keep_going);
 
-// What its populations will take of this machine's memory at least, on a service.
-double target_bytes(const Transformer& model, const Distribution& dist, const TokensplitConfig& config);
+// What its populations will take of this machine's memory at least.
+double target_bytes(const TokenProblem& problem, const TokensplitConfig& config);
 
 }  // namespace deeptail

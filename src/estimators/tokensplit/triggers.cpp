@@ -6,10 +6,10 @@
 
 namespace deeptail {
 
-void TriggerPool::add(const TokenParticles& particles, std::span<const double> scores) {
+void TriggerPool::add(TokenBatch inputs, std::span<const double> scores) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (scores[i] < 0.0) continue;
-    const auto tokens = particles.tokens(i);
+    const auto tokens = inputs.sequence(i);
     entries_.push_back({scores[i], {tokens.begin(), tokens.end()}});
   }
 }

@@ -1,14 +1,18 @@
 // What the final populations tell: inputs that trigger the event, and the positions that decide it.
 #pragma once
 
-#include "estimators/tokensplit/particles.h"
+#include <span>
+#include <vector>
+
+#include "deeptail/estimators.h"
 
 namespace deeptail {
 
 // Inputs that say the target, from the ends of the replicas.
 class TriggerPool {
  public:
-  void add(const TokenParticles& particles, std::span<const double> scores);
+  // inputs: [n]; scores: theirs.
+  void add(TokenBatch inputs, std::span<const double> scores);
   void append(const TriggerPool& other) {
     entries_.insert(entries_.end(), other.entries_.begin(), other.entries_.end());
   }

@@ -1,17 +1,27 @@
 // The forward pass of a batch, and the first layer's table.
 #include <algorithm>
+#include <stdexcept>
 
 #include "model/cpu/pass.h"
 
 namespace deeptail {
 
 void check_tokens(const ModelConfig& config, TokenBatch batch) {
-  if (batch.length == 0 || batch.length > config.n_ctx)
-    throw InputError("token sequence of length {}: expected 1 to n_ctx = {}", batch.length, config.n_ctx);
-  for (std::size_t i = 0; i < batch.tokens.size(); ++i)
-    if (batch.tokens[i] < 0 || static_cast<std::size_t>(batch.tokens[i]) >= config.d_vocab)
-      throw InputError("token id {} at position {}: expected 0 to d_vocab - 1 = {}", batch.tokens[i],
-                       i % batch.length, config.d_vocab - 1);
+  const auto check_length = [&](std::size_t length) {
+    if (length == 0 || length > config.n_ctx)
+      throw InputError("token sequence of length {}: expected 1 to n_ctx = {}", length, config.n_ctx);
+  };
+  check_length(batch.length);
+  if (!batch.lengths.empty() && batch.lengths.size() != batch.size())
+    throw std::invalid_argument("TokenBatch: as many lengths as sequences");
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    check_length(batch.length_of(i));
+    if (batch.length_of(i) > batch.length) throw std::invalid_argument("TokenBatch: a length beyond its row");
+    for (std::size_t j = 0; j < batch.length_of(i); ++j)
+      if (const TokenId id = batch.row(i)[j]; id < 0 || static_cast<std::size_t>(id) >= config.d_vocab)
+        throw InputError("token id {} at position {}: expected 0 to d_vocab - 1 = {}", id, j,
+                         config.d_vocab - 1);
+  }
 }
 
 void final_residuals(const Transformer& model, TokenBatch batch, ThreadPool& pool, Rows out,
@@ -25,7 +35,7 @@ void final_residuals(const Transformer& model, TokenBatch batch, ThreadPool& poo
     const std::size_t first = block * group, n = std::min(group, batch.size() - first);
     std::vector<Segment> segments(n);
     for (std::size_t i = 0; i < n; ++i)
-      segments[i] = {.tokens = batch.row(first + i), .length = batch.length};
+      segments[i] = {.tokens = batch.row(first + i), .length = batch.length_of(first + i)};
     passes[worker]->run(segments, table, out.from(first));
   });
 }

@@ -224,7 +224,7 @@ void GradientPass::Impl::run(TokenBatch batch, Objective objective, float* value
   else
     rows_of_single_layer(batch);
   for (std::size_t i = 0; i < m; ++i) std::copy_n(x.data() + (i * n + n - 1) * d, d, resid.row(i));
-  last.forward(w, m, n, y_rows.data(), resid, &last_tape);
+  last.forward(w, {m, n, y_rows.data()}, resid, &last_tape);
 
   objective_backward(m, objective, resid, values);
   last.backward(w, engine.last, m, n, y_rows.data(), last_tape, {dresid.data(), d}, {dy.data(), d});
@@ -243,7 +243,8 @@ GradientPass::~GradientPass() = default;
 GradientPass::GradientPass(GradientPass&&) noexcept = default;
 
 void GradientPass::run(TokenBatch batch, float* values, Rows resid, float* gradients) {
-  if (batch.length != impl_->shape.length || batch.size() > impl_->shape.max_sequences)
+  if (batch.length != impl_->shape.length || !batch.lengths.empty() ||
+      batch.size() > impl_->shape.max_sequences)
     throw std::invalid_argument("GradientPass::run: batch does not fit");
   impl_->run(batch, Objective::kTargetLogit, values, resid, gradients);
 }
@@ -252,6 +253,7 @@ GradientResult GradientEngine::run(TokenBatch batch, const Target& target, Objec
                                    ThreadPool& pool) const {
   const ModelConfig& c = impl_->model.config();
   check_tokens(c, batch);
+  if (!batch.lengths.empty()) throw std::invalid_argument("GradientEngine::run: sequences of one length");
   GradientResult out;
   out.values.resize(batch.size());
   out.gradients.resize(batch.tokens.size() * c.d_model);

@@ -28,19 +28,20 @@ Rows LastBlock::head(AlignedVector<float>& rows, std::size_t h) const {
   return {rows.data() + h * d_model_, n_heads_ * d_model_};
 }
 
-void LastBlock::forward(const PackedBlock& w, std::size_t m, std::size_t n, const float* const* y, Rows x,
-                        LastTape* tape) {
-  for (std::size_t i = 0; i < m; ++i) std::copy_n(y[i * n + n - 1], d_model_, query_.data() + i * d_model_);
+void LastBlock::forward(const PackedBlock& w, const LastInputs& in, Rows x, LastTape* tape) {
+  const std::size_t m = in.m;
+  for (std::size_t i = 0; i < m; ++i)
+    std::copy_n(in.rows(i)[in.length(i) - 1], d_model_, query_.data() + i * d_model_);
   gemm(m, {query_.data(), d_model_}, w.w_q, {q_.data(), d_attn_});
   for (std::size_t h = 0; h < n_heads_; ++h)
     gemm(m, {q_.data() + h * d_head_, d_attn_}, w.w_k_t[h], head(u_, h));
 
   for (std::size_t i = 0; i < m; ++i) {
-    const std::size_t at = i * n_heads_ * d_model_;
+    const std::size_t at = i * n_heads_ * d_model_, n = in.length(i);
     float* p = tape != nullptr ? tape->p.data() + i * n_heads_ * n : p_.data();
-    row_dots(n, y + i * n, d_model_, n_heads_, {u_.data() + at, d_model_}, {p, n});
+    row_dots(n, in.rows(i), d_model_, n_heads_, {u_.data() + at, d_model_}, {p, n});
     for (std::size_t h = 0; h < n_heads_; ++h) softmax(n, scale_, p + h * n);
-    row_sums(n, y + i * n, d_model_, n_heads_, {p, n}, {c_.data() + at, d_model_});
+    row_sums(n, in.rows(i), d_model_, n_heads_, {p, n}, {c_.data() + at, d_model_});
   }
   if (tape != nullptr) std::copy_n(u_.data(), m * n_heads_ * d_model_, tape->u.data());
 

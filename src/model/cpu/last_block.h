@@ -23,14 +23,22 @@ struct LastTransposed {
   std::vector<PackedMatrix> w_k, w_v_t;  // per head [d_model, d_head], [d_head, d_model]
 };
 
+// What it reads of m sequences.
+struct LastInputs {
+  std::size_t m, n;                      // n: positions of all of them, or of the longest
+  const float* const* y;                 // [m, n] pointers to rows [d_model], ln1 of the block's input
+  const std::size_t* lengths = nullptr;  // [m]; null: n. The last row of each is the query's
+  std::size_t length(std::size_t i) const { return lengths == nullptr ? n : lengths[i]; }
+  const float* const* rows(std::size_t i) const { return y + i * n; }
+};
+
 class LastBlock {
  public:
   LastBlock(const ModelConfig& config, std::size_t max_sequences, std::size_t max_length);
 
-  // y: [m][n] pointers to rows [d_model], the last of each n being the query's; x: [m, d_model], the block's
-  // input at the last position, becomes its output.
-  void forward(const PackedBlock& w, std::size_t m, std::size_t n, const float* const* y, Rows x,
-               LastTape* tape = nullptr);
+  // x: [m, d_model], the block's input at the last position, becomes its output. A tape takes sequences of
+  // one length.
+  void forward(const PackedBlock& w, const LastInputs& in, Rows x, LastTape* tape = nullptr);
   // dx: [m, d_model], gradient w.r.t. the output, becomes the one w.r.t. the input at the last position by
   // way of the residual stream; dy: [m * n, d_model] receives the gradient w.r.t. every row of y.
   void backward(const PackedBlock& w, const LastTransposed& t, std::size_t m, std::size_t n,

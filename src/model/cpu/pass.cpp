@@ -24,7 +24,8 @@ Pass::Pass(const Transformer& model, const SlotLayout& layout)
       max_rows_(kTrunkRows + layout.length()),
       last_(model.config(), group_size(model.config()), layout.length()),
       fresh_(group_size(model.config()) * layout.size()),
-      last_rows_(group_size(model.config()) * layout.length()) {
+      last_rows_(group_size(model.config()) * layout.length()),
+      lengths_(group_size(model.config())) {
   if (layout.n_full_layers() == 0) return;
   block_.emplace(model.config(), max_rows_, layout.length());
   x_.resize(max_rows_ * model.config().d_model);
@@ -79,14 +80,15 @@ void Pass::run(std::span<Segment> segments, const FirstLayerTable* table, Rows o
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const Segment& s = segments[i];
     const float** rows = last_rows_.data() + i * n;
-    for (std::size_t j = 0; j < n; ++j)
+    lengths_[i] = s.length;
+    for (std::size_t j = 0; j < s.length; ++j)
       rows[j] = !block_       ? single_layer_row(s, j, table)
                 : j < s.start ? layout_.last_input(s.cache, j)
                               : layout_.last_input(s.fresh, j);
-    if (!block_) embed_token(model_, s.tokens[n - 1], n - 1, layout_.last_residual(s.fresh));
+    if (!block_) embed_token(model_, s.tokens[s.length - 1], s.length - 1, layout_.last_residual(s.fresh));
     std::copy_n(layout_.last_residual(s.fresh), d, out.row(i));
   }
-  last_.forward(model_.packed().blocks.back(), segments.size(), n, last_rows_.data(), out);
+  last_.forward(model_.packed().blocks.back(), {segments.size(), n, last_rows_.data(), lengths_.data()}, out);
 }
 
 }  // namespace deeptail

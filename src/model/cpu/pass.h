@@ -15,7 +15,7 @@ class Pass {
  public:
   Pass(const Transformer& model, const SlotLayout& layout);
 
-  // segments: at most group_size(), all of the layout's length. Sets their first_row and, where it is null,
+  // segments: at most group_size(), none longer than the layout. Sets their first_row and, where it is null,
   // their fresh slot. out: [segments.size(), d_model].
   void run(std::span<Segment> segments, const FirstLayerTable* table, Rows out);
 
@@ -33,6 +33,7 @@ class Pass {
   AlignedVector<float> x_;               // [max_rows, d_model]
   AlignedVector<float> fresh_;           // [group_size][layout.size()]
   std::vector<const float*> last_rows_;  // [group_size, length]
+  std::vector<std::size_t> lengths_;     // [group_size]
 };
 
 // W_E[token] + W_pos[position] into out: [d_model].

@@ -9,8 +9,9 @@ struct Rescorer::Impl {
   std::size_t n_slots;
   ThreadPool& pool;
   SlotLayout layout;
-  AlignedVector<float> slots;   // [n_slots][layout.size()]
-  std::vector<TokenId> tokens;  // [n_slots, length]
+  AlignedVector<float> slots;        // [n_slots][layout.size()]
+  std::vector<TokenId> tokens;       // [n_slots, length]
+  std::vector<std::size_t> lengths;  // [n_slots]
 
   // Scratch of one worker: allocated once, so a step allocates nothing.
   struct Worker {
@@ -33,9 +34,10 @@ struct Rescorer::Impl {
 };
 
 Rescorer::Rescorer(const Transformer& model, std::size_t n_slots, std::size_t length, ThreadPool& pool)
-    : impl_(new Impl{model, n_slots, pool, SlotLayout(model.config(), length, true), {}, {}, {}}) {
+    : impl_(new Impl{model, n_slots, pool, SlotLayout(model.config(), length, true), {}, {}, {}, {}}) {
   impl_->slots.resize(n_slots * impl_->layout.size());
   impl_->tokens.resize(n_slots * length);
+  impl_->lengths.resize(n_slots, length);
   for (std::size_t i = 0; i < pool.size(); ++i)
     impl_->workers.push_back(std::make_unique<Impl::Worker>(model, impl_->layout));
 }
@@ -47,13 +49,14 @@ void Rescorer::reset(TokenBatch batch, Rows out) {
   if (batch.length != m.layout.length() || batch.size() > m.n_slots)
     throw std::invalid_argument("Rescorer::reset: batch does not fit the slots");
   std::copy(batch.tokens.begin(), batch.tokens.end(), m.tokens.begin());
+  for (std::size_t i = 0; i < batch.size(); ++i) m.lengths[i] = batch.length_of(i);
   const std::size_t group = group_size(m.model.config()), d = m.model.config().d_model;
   m.pool.for_each_block((batch.size() + group - 1) / group, [&](std::size_t block, std::size_t w) {
     Impl::Worker& worker = *m.workers[w];
     const std::size_t first = block * group, n = std::min(group, batch.size() - first);
     for (std::size_t i = 0; i < n; ++i)
       worker.segments[i] = {
-          .tokens = batch.row(first + i), .length = batch.length, .fresh = m.slot(first + i)};
+          .tokens = batch.row(first + i), .length = m.lengths[first + i], .fresh = m.slot(first + i)};
     const Rows resid = out.data != nullptr ? out.from(first) : Rows{worker.resid.data(), d};
     worker.pass.run({worker.segments.data(), n}, nullptr, resid);
   });
@@ -61,20 +64,24 @@ void Rescorer::reset(TokenBatch batch, Rows out) {
 
 Segment Rescorer::Impl::segment_of(const Proposal& proposal) {
   const TokenId* old = slot_tokens(proposal.slot);
-  const auto n = static_cast<std::ptrdiff_t>(layout.length());
-  const auto first = std::mismatch(proposal.tokens, proposal.tokens + n, old).first - proposal.tokens;
+  const std::size_t length = proposal.length == 0 ? layout.length() : proposal.length;
+  const std::size_t old_length = lengths[proposal.slot];
+  const TokenId* both = proposal.tokens + std::min(length, old_length);
+  const auto first =
+      static_cast<std::size_t>(std::mismatch(proposal.tokens, both, old).first - proposal.tokens);
   // The last position is always computed, so that an unchanged proposal has a residual too.
   return {.tokens = proposal.tokens,
-          .length = layout.length(),
-          .start = static_cast<std::size_t>(std::min(first, n - 1)),
+          .length = length,
+          .start = std::min(first, length - 1),
           .cache = slot(proposal.slot),
-          .cached_tokens = old};
+          .cached_tokens = old,
+          .cached_length = old_length};
 }
 
 void Rescorer::Impl::commit(const Segment& s, std::size_t slot_index) {
   float* to = slot(slot_index);
   if (layout.n_full_layers() > 0) {
-    layout.copy(s.fresh, to, s.start);
+    layout.copy(s.fresh, to, s.start, s.length);
   } else {  // one layer: a row depends on its own token alone
     for (std::size_t j = s.start; j < s.length; ++j)
       if (!s.unchanged(j))
@@ -82,6 +89,7 @@ void Rescorer::Impl::commit(const Segment& s, std::size_t slot_index) {
     std::copy_n(layout.last_residual(s.fresh), model.config().d_model, layout.last_residual(to));
   }
   std::copy_n(s.tokens + s.start, s.n_rows(), slot_tokens(slot_index) + s.start);
+  lengths[slot_index] = s.length;
 }
 
 void Rescorer::propose(std::span<const Proposal> proposals, const Decide& decide) {
@@ -101,12 +109,13 @@ void Rescorer::propose(std::span<const Proposal> proposals, const Decide& decide
 
 void Rescorer::copy_slot(std::size_t from, std::size_t to) {
   if (from == to) return;
-  impl_->layout.copy(impl_->slot(from), impl_->slot(to), 0);
-  std::copy_n(impl_->slot_tokens(from), impl_->layout.length(), impl_->slot_tokens(to));
+  const std::size_t length = impl_->lengths[to] = impl_->lengths[from];
+  impl_->layout.copy(impl_->slot(from), impl_->slot(to), 0, length);
+  std::copy_n(impl_->slot_tokens(from), length, impl_->slot_tokens(to));
 }
 
 std::span<const TokenId> Rescorer::tokens(std::size_t slot) const {
-  return {impl_->slot_tokens(slot), impl_->layout.length()};
+  return {impl_->slot_tokens(slot), impl_->lengths[slot]};
 }
 
 std::size_t Rescorer::bytes_per_slot(const ModelConfig& config, std::size_t length) {

@@ -5,11 +5,11 @@
 
 namespace deeptail {
 
-// One slot is one array of floats:
-//   first full block:  rows [length][3 d_attn]   queries, keys, values   (first-layer rows depend on their
-//   own token only) other full blocks: rows [length][2 d_attn]   keys, values last block:        rows
-//   [length][d_model]    ln1 of its input last block:        [d_model]                 its input at the last
-//   position
+// One slot is one array of floats, with room for the longest sequence:
+//   first full block:  rows [length][3 d_attn]   queries, keys, values (they depend on their own token only)
+//   other full blocks: rows [length][2 d_attn]   keys, values
+//   last block:        rows [length][d_model]    ln1 of its input
+//   last block:        [d_model]                 its input at the last position
 // Full blocks are all but the last; without `keep_keys` their rows are left out (a plain forward pass needs
 // none).
 class SlotLayout {
@@ -49,10 +49,10 @@ class SlotLayout {
     return slot + residual_;
   }
 
-  // Copies positions [first, length) of every part.
-  void copy(const float* from, float* to, std::size_t first) const {
+  // Copies positions [first, end) of every part.
+  void copy(const float* from, float* to, std::size_t first, std::size_t end) const {
     const auto copy_rows = [&](std::size_t offset, std::size_t row_width) {
-      std::copy_n(from + offset + first * row_width, (length_ - first) * row_width,
+      std::copy_n(from + offset + first * row_width, (end - first) * row_width,
                   to + offset + first * row_width);
     };
     if (keep_keys_)
@@ -75,12 +75,13 @@ struct Segment {
   std::size_t start = 0;
   const float* cache = nullptr;            // slot of the unchanged sequence, or null when start == 0
   const TokenId* cached_tokens = nullptr;  // its tokens: an equal token keeps its first-layer row
-  float* fresh = nullptr;                  // slot that receives what is computed
-  std::size_t first_row = 0;               // in the batch of rows
+  std::size_t cached_length = 0;
+  float* fresh = nullptr;     // slot that receives what is computed
+  std::size_t first_row = 0;  // in the batch of rows
 
   std::size_t n_rows() const { return length - start; }
   bool unchanged(std::size_t position) const {
-    return cached_tokens != nullptr && cached_tokens[position] == tokens[position];
+    return position < cached_length && cached_tokens[position] == tokens[position];
   }
 };
 

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "model/head/float_level.h"
 #include "model/head/screen.h"
 #include "model/head/unembed.h"
 
@@ -126,9 +127,9 @@ MarginTest::ScratchPtr MarginTest::make_scratch() const {
 }
 void MarginTest::ScratchDeleter::operator()(Scratch* scratch) const { delete scratch; }
 
-std::uint64_t MarginTest::at_least(float level, std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
+std::uint64_t MarginTest::at_least(double level, std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
                                    Scratch& scratch) const {
-  return impl_->run({false, level}, n, resid, out, scratch);
+  return impl_->run({false, float_level(level)}, n, resid, out, scratch);
 }
 std::uint64_t MarginTest::event(std::size_t n, ConstRows resid, std::span<std::uint8_t> out,
                                 Scratch& scratch) const {

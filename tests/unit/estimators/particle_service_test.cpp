@@ -7,6 +7,7 @@
 #include "estimators/tokensplit/many.h"
 #include "sizes.h"
 #include "unit/estimators/counting_model.h"
+#include "unit/estimators/propose_tokens.h"
 
 namespace deeptail {
 namespace {
@@ -72,17 +73,17 @@ class PlainDevice final : public ParticleDevice {
     std::vector<TokenId> tokens(piece.cells.size());
     decode(piece.cells, tokens);
     std::vector<std::uint32_t> proposed(piece.cells.size());
-    std::vector<Move> moves;
+    std::vector<TokenMove> moves;
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint64_t index = step_index(round.level_number, number, piece.first_particle + i);
-      moves.push_back(propose_move(dist_, free_, round.settings, {round.seed, index},
-                                   std::span(tokens).subspan(i * length, length)));
+      moves.push_back(propose_tokens(dist_, free_, round.settings, {round.seed, index},
+                                     std::span(tokens).subspan(i * length, length)));
     }
     encode(tokens, proposed);
     const std::vector<Margin> found = margins_of(proposed, piece.target);
     for (std::size_t i = 0; i < n; ++i) {
       if (!moves[i].changed) continue;
-      const bool accept = found[i].value >= static_cast<float>(round.level);
+      const bool accept = found[i].value >= round.level;
       if (accept)
         std::copy_n(proposed.begin() + static_cast<std::ptrdiff_t>(i * length), length,
                     piece.cells.begin() + static_cast<std::ptrdiff_t>(i * length));
@@ -90,10 +91,8 @@ class PlainDevice final : public ParticleDevice {
     }
   }
 
-  static void note(const Move& move, bool accept, MoveOutcome& outcome) {
-    Tally& tally = move.kind == MoveKind::kSingle  ? outcome.tally.single[move.first]
-                   : move.kind == MoveKind::kBlock ? outcome.tally.block
-                                                   : outcome.tally.suffix;
+  static void note(const TokenMove& move, bool accept, MoveOutcome& outcome) {
+    Tally& tally = outcome.tally.of(move.kind, move.first);
     tally.proposed += 1.0;
     tally.accepted += accept;
     outcome.accepted += accept;

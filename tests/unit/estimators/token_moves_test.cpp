@@ -7,8 +7,11 @@
 #include "core/random.h"
 #include "core/statistics.h"
 #include "estimators/tokensplit/particles.h"
+#include "events/next_token.h"
 #include "sizes.h"
 #include "unit/estimators/counting_model.h"
+#include "unit/estimators/fixed_moves.h"
+#include "unit/estimators/propose_tokens.h"
 
 namespace deeptail {
 namespace {
@@ -141,7 +144,7 @@ TEST(TokenMoves, ProposeWithTheStatedChances) {
   std::vector<double> counts(kStates, 0.0);
   for (std::uint64_t i = 0; i < 100000; ++i) {
     std::vector<TokenId> tokens = tokens_of(from);
-    const Move move = propose_move(toy().dist(), free, s, {7, i}, tokens);
+    const TokenMove move = propose_tokens(toy().dist(), free, s, {7, i}, tokens);
     EXPECT_EQ(tokens.back(), CountingModel::kEnd);
     if (!move.changed) {
       EXPECT_EQ(state_of(tokens), from);
@@ -161,8 +164,10 @@ TEST(TokenMoves, ParticlesThatHaveTheLawKeepIt) {
 
   constexpr std::size_t kParticles = sized(20000, 4000);
   ThreadPool pool(2);
-  const Target target = toy().target();
-  TokenParticles particles({toy().model(), toy().dist(), target}, kParticles, pool);
+  const TokenTables tables(toy().dist());
+  const NextToken event(toy().target());
+  FixedMoves policy(settings(), 5);
+  InputParticles particles({toy().model(), tables, event}, kParticles, policy, pool);
   // Independent draws from the law: of many samples of the prior, those at or above the level.
   particles.sample(8 * kParticles, 11);
   std::vector<double> found(particles.size());
@@ -172,12 +177,9 @@ TEST(TokenMoves, ParticlesThatHaveTheLawKeepIt) {
     if (found[i] >= kLevel) keep.push_back(i);
   ASSERT_EQ(keep.size(), kParticles);
   particles.resample(keep);
-  particles.begin_moves();
-  MoveStats stats;
-  MoveTally tally;
-  particles.run_moves(kLevel, 0, 0, 5, settings(), 13, stats, tally);
+  const MoveStats stats = particles.move(kLevel, 0, 13);
   std::vector<double> counts(kStates, 0.0);
-  for (std::size_t i = 0; i < kParticles; ++i) counts[state_of(particles.tokens(i))] += 1.0;
+  for (std::size_t i = 0; i < kParticles; ++i) counts[state_of(particles.inputs().sequence(i))] += 1.0;
   EXPECT_GT(p_value(counts, law), 1e-4);  // false alarm 1e-4
   EXPECT_GT(stats.acceptance(), 0.1);
 }

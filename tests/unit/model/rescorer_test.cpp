@@ -53,5 +53,62 @@ TEST_P(RescorerTest, EqualsAFullRunToTheBit) {
   }
 }
 
+// Sequences of many lengths in one batch, growing and shrinking, against each one alone.
+TEST_P(RescorerTest, UnequalLengthsEqualEachSequenceAlone) {
+  const Fixture fixture = load_fixture(GetParam());
+  const ModelConfig& c = fixture.model.config();
+  const std::size_t n = sized(61, 21), longest = std::min<std::size_t>(c.n_ctx, 9), d = c.d_model;
+  std::vector<TokenId> tokens = some_tokens(c, n, longest, 5);
+  std::vector<std::uint32_t> lengths(n);
+  std::mt19937 engine(8);
+  for (std::uint32_t& length : lengths) length = static_cast<std::uint32_t>(1 + engine() % longest);
+  ThreadPool one(1);
+  const auto alone = [&](const TokenId* row, std::size_t length) {
+    return residuals_of(fixture.model, {{row, length}, length}, one);
+  };
+  for (const std::size_t threads : {1, 2, 7}) {
+    ThreadPool pool(threads);
+    std::vector<TokenId> current = tokens;
+    std::vector<std::uint32_t> now = lengths;
+    AlignedVector<float> first(n * d);
+    Rescorer rescorer(fixture.model, n, longest, pool);
+    rescorer.reset({current, longest, now}, {first.data(), d});
+    EXPECT_EQ(first, residuals_of(fixture.model, {current, longest, now}, pool));
+    for (std::size_t i = 0; i < n; ++i)
+      EXPECT_TRUE(std::equal(first.data() + i * d, first.data() + (i + 1) * d,
+                             alone(current.data() + i * longest, now[i]).data()));
+    for (int step = 0; step < sized(4, 2); ++step) {
+      std::vector<TokenId> proposed = current;
+      std::vector<Rescorer::Proposal> proposals;
+      for (std::size_t i = 0; i < n; ++i) {
+        if (engine() % 2 != 0)
+          proposed[i * longest + engine() % longest] = static_cast<TokenId>(engine() % c.d_vocab);
+        proposals.push_back({i, proposed.data() + i * longest, 1 + engine() % longest});
+      }
+      rescorer.propose(proposals, [&](std::size_t at, std::size_t count, ConstRows resid,
+                                      std::span<std::uint8_t> accept, std::size_t) {
+        for (std::size_t i = 0; i < count; ++i) {
+          const Rescorer::Proposal& p = proposals[at + i];
+          EXPECT_TRUE(std::equal(resid.row(i), resid.row(i) + d, alone(p.tokens, p.length).data()))
+              << "slot " << p.slot << ", length " << p.length;
+          accept[i] = (p.slot + static_cast<std::size_t>(step)) % 2;
+        }
+      });
+      for (std::size_t i = 0; i < n; ++i) {
+        if ((i + static_cast<std::size_t>(step)) % 2 != 0) {
+          std::copy_n(proposed.data() + i * longest, longest, current.data() + i * longest);
+          now[i] = static_cast<std::uint32_t>(proposals[i].length);
+        }
+        ASSERT_EQ(rescorer.tokens(i).size(), now[i]);
+        EXPECT_TRUE(
+            std::equal(rescorer.tokens(i).begin(), rescorer.tokens(i).end(), current.data() + i * longest));
+      }
+      rescorer.copy_slot(3, 5);
+      std::copy_n(current.data() + 3 * longest, longest, current.data() + 5 * longest);
+      now[5] = now[3];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace deeptail

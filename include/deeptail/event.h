@@ -1,0 +1,129 @@
+// Events: what may happen after an input, as a score: at or above 0 iff it happened, larger is nearer.
+//
+// An event gives out scorers, one for each population, which may keep what they computed of the inputs that
+// it holds. Scores are doubles from end to end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "deeptail/core.h"
+#include "deeptail/law.h"
+#include "deeptail/model.h"
+#include "deeptail/target.h"
+
+namespace [[gnu::visibility("default")]] deeptail {
+
+// Work done, in its own units; flops are those of the algorithm (full passes over all positions, re-scoring
+// from the first changed position on, logits that were looked at, a quarter of one for each that 8 bits
+// settle).
+struct Work {
+  std::uint64_t forwards = 0, rescored = 0, logits = 0;
+  double flops = 0.0;
+  double device_seconds = 0.0;  // of a device that others share
+  Work& operator+=(const Work& other);
+};
+
+// What a scorer learnt that makes the decisions of others of its event quicker, and never changes one.
+struct ScoreHints {
+  std::vector<TokenId> usual_winners = {};  // tokens that most often beat the target, most frequent first
+};
+
+struct EventInputs {
+  TokenBatch inputs;                            // [n]
+  std::span<const std::uint64_t> numbers = {};  // [n, Event::n_parts()]
+};
+
+// Changed copies of inputs that a scorer holds.
+struct Proposals {
+  EventInputs changed;                  // [n]
+  std::span<const std::uint32_t> held;  // [n]: which one each would replace; each at most once
+  std::span<const std::uint32_t>
+      first_changed;  // [n]: position; an input's length where only numbers changed
+};
+
+// Of one population.
+class Scorer {
+ public:
+  virtual ~Scorer() = default;
+  // out: [n].
+  virtual Work scores(const EventInputs& inputs, std::span<double> out) = 0;
+  // From all that was scored since the last hold().
+  virtual ScoreHints hints() const { return {}; }
+  // From now on these are the held inputs; at most ScorerOptions::max_held.
+  virtual Work hold(const EventInputs& inputs, const ScoreHints& hints) = 0;
+  // accept[i] = (score of proposal i >= level). Accepted ones are held instead of what they are copies of.
+  virtual Work decide(double level, const Proposals& proposals, std::span<std::uint8_t> accept) = 0;
+};
+
+struct ScorerOptions {
+  std::size_t max_held = 0;
+  // What the scorers of one model and law share; null: none.
+  const FirstLayerTable* table = nullptr;
+  const Screen* screen = nullptr;
+};
+
+// Memory that a scorer takes for each input.
+struct ScorerBytes {
+  double scored = 0.0, held = 0.0;
+};
+
+class Event {
+ public:
+  virtual ~Event() = default;
+  virtual std::string text() const = 0;  // for people: says 310
+  // Numbers that a sampled answer is made from, besides the input; moves draw them anew as they do a law's
+  // parts.
+  virtual std::size_t n_parts() const { return 0; }
+  // All that is given must outlive the scorer, and so must the event.
+  virtual std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law,
+                                         const ScorerOptions& options, ThreadPool& pool) const = 0;
+  virtual ScorerBytes bytes(const ModelConfig& config, const InputLaw& law) const = 0;
+  // Where the event is that the most likely next token is one of these: for methods that look at activations
+  // or gradients. Else null.
+  virtual const Target* next_token() const { return nullptr; }
+};
+
+// The most likely next token is in the target; at a tie the smaller id is said. The score is the margin,
+// which is just below 0 where a tie is lost.
+class NextToken final : public Event {
+ public:
+  explicit NextToken(Target target) : target_(std::move(target)) {}
+  std::string text() const override;
+  std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
+                                 ThreadPool& pool) const override;
+  ScorerBytes bytes(const ModelConfig& config, const InputLaw& law) const override;
+  const Target* next_token() const override { return &target_; }
+
+ private:
+  Target target_;
+};
+
+// A score of your own, of whole batches.
+class CallbackEvent final : public Event {
+ public:
+  // out: [n]. Called by several threads at the same time; must give an input the same score whenever it is
+  // asked. One score counts as the work of one forward pass.
+  using Score = std::function<void(const EventInputs& inputs, std::span<double> out)>;
+  // n_parts: numbers that the score takes besides the input, for answers that are drawn.
+  CallbackEvent(std::string text, Score score, std::size_t n_parts = 0)
+      : text_(std::move(text)), score_(std::move(score)), n_parts_(n_parts) {}
+  std::string text() const override { return text_; }
+  std::size_t n_parts() const override { return n_parts_; }
+  std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
+                                 ThreadPool& pool) const override;
+  ScorerBytes bytes(const ModelConfig&, const InputLaw&) const override { return {}; }
+
+ private:
+  std::string text_;
+  Score score_;
+  std::size_t n_parts_;
+};
+
+}  // namespace deeptail

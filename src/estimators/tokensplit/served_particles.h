@@ -1,0 +1,51 @@
+// A population of token sequences on a device that many populations share (service.h).
+#pragma once
+
+#include <limits>
+
+#include "estimators/tokensplit/particles.h"
+#include "estimators/tokensplit/service.h"
+
+namespace deeptail {
+
+class ServedParticles final {
+ public:
+  // The problem's law has tables, and its event is one next token.
+  ServedParticles(const TokenProblem& problem, ParticleService& service, MovePolicy& policy,
+                  ThreadPool& pool);
+
+  void sample(std::size_t n, std::uint64_t seed);
+  std::size_t size() const { return tokens_.size() / length_; }
+  void scores(std::span<double> out);
+  void resample(std::span<const std::uint32_t> parents);
+  MoveStats move(double level, std::size_t number, std::uint64_t seed) {
+    return move_by_policy(*this, policy_, level, number, seed);
+  }
+  bool stopped() const { return policy_.stopped(); }
+
+  TokenBatch inputs() const { return {tokens_, length_}; }
+  const Work& work() const { return work_; }
+
+  // For move_by_policy.
+  ScoreHints hints() const { return {}; }
+  void hold(const ScoreHints&) { count_forwards(size()); }  // as the CPU pays for it
+  MoveTally run_moves(const MoveRound& round, MoveStats& stats);
+  // The service has its own ways to stop.
+  static std::size_t moves_at_once() { return std::numeric_limits<std::size_t>::max() / 2; }
+
+ private:
+  void count_forwards(std::size_t n);
+
+  const ModelConfig& config_;
+  const Distribution& dist_;
+  TokenId target_;
+  ParticleService& service_;
+  MovePolicy& policy_;
+  ThreadPool& pool_;
+  std::size_t length_;
+  std::vector<TokenId> tokens_;  // [n, length]
+  Work work_;
+};
+static_assert(Particles<ServedParticles>);
+
+}  // namespace deeptail
