@@ -24,13 +24,34 @@ using TokenId = std::int32_t;
 // in this folder: in its models/, distributions/, truth/ and suites/.
 void add_data_folder(std::string folder);
 
-// The user's mistake (file, flag, data), told in one sentence: what, where, expected, found, what to do.
+// What an error's sentence advises to do otherwise, for front ends: each says how that is done there.
+enum class Hint {
+  kNone,
+  kDevice,      // compute on the CPU
+  kOut,         // write to another place
+  kRest,        // likewise, or count only what is missing and merge
+  kCountTruth,  // count the truth first
+  kShard,       // take no share of a run
+  kOnly,        // other methods of a suite, or all
+  kSubject      // name a model and a distribution
+};
+
+// The user's mistake (file, setting, data), told in one sentence: what, where, expected, found, what to do.
 // The command line prints it and exits with code 2. Bugs are other exceptions and exit with code 1.
 class InputError : public std::runtime_error {
  public:
   template <class... Args>
   explicit InputError(fmt::format_string<Args...> text, Args&&... args)
       : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
+
+  Hint hint() const { return hint_; }
+  InputError with_hint(Hint hint) && {
+    hint_ = hint;
+    return std::move(*this);
+  }
+
+ private:
+  Hint hint_ = Hint::kNone;
 };
 
 // A whole file, read into memory: what happens to the file afterwards changes nothing. (A mapping would end

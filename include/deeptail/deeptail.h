@@ -37,7 +37,9 @@
 
 #include "deeptail/loss.h"
 
-#include "deeptail/bench.h"
+#include "deeptail/truth.h"
+
+#include "deeptail/runs.h"
 #include "deeptail/tune.h"
 
 #include "deeptail/report.h"

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "deeptail/core.h"
 #include "deeptail/enum_names.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
@@ -13,7 +14,14 @@ struct EnumNames<Device> {
   static constexpr std::string_view kAll[] = {"cpu", "cuda"};
 };
 
-// Throws InputError when this build or this machine has no such device.
+// The device cannot be used, or failed: whatever else is computed there would fail, too.
+class DeviceError : public InputError {
+ public:
+  DeviceError(Device device, std::string_view why);
+  static DeviceError not_built(Device device);  // by this build
+};
+
+// Throws DeviceError when this build or this machine has no such device.
 void require_device(Device device);
 
 }  // namespace deeptail

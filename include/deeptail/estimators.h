@@ -220,4 +220,4 @@ void tokensplit_many(const Transformer& model, const Distribution& dist,
 Estimate tokensplit_on_cuda(const Transformer& model, const Distribution& dist, const Target& target,
                             const TokensplitConfig& config, const KeepGoing& keep_going = {});
 
-}  // namespace gnu::visibility("default")]]deeptail
+}  // namespace deeptail

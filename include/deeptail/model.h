@@ -303,4 +303,4 @@ struct VerifyReport {
 std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& folder,
                                          ThreadPool& pool);
 
-}  // namespace gnu::visibility("default")]]deeptail
+}  // namespace deeptail

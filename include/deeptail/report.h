@@ -3,14 +3,15 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "deeptail/bench.h"
 #include "deeptail/loss.h"
+#include "deeptail/runs.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -145,6 +146,11 @@ struct ReportExtras {
   std::string no_whitening = {};  // why there is none
   ItemDetails details = {};
 };
+// With the whitening profiles of the report's pairs, from activations of its models, which are loaded by
+// name; told how many pairs are done. The models may be another user's, or gone: then the extras say so, and
+// so they do where a model of this name is not the one that the run used.
+ReportExtras whitening_of(const Report& report, ThreadPool& pool,
+                          const std::function<void(std::size_t done)>& progress = {});
 // The page's data: one JSON document.
 std::string report_json(const Report& report, const Run& run, const ReportExtras& extras);
 // The data of the page that compares two runs.

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "deeptail/bench.h"
 #include "deeptail/temperatures.h"
+#include "deeptail/truth.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -56,7 +56,25 @@ std::optional<TuneResult> run_tune_cell(const TuneSubject& subject, const TuneCo
                                         const TuneCell& cell, ThreadPool& pool,
                                         const std::function<bool()>& keep_going = {});
 
+struct TuneHooks {
+  // Told how many cells are known, of how many.
+  std::function<void(std::size_t known, std::size_t total)> started = [](std::size_t, std::size_t) {};
+  std::function<void(std::size_t known)> cell_done = [](std::size_t) {};
+  std::function<bool()> keep_going = [] { return true; };  // asked by several threads; false: save and stop
+};
+// The search: all of its cells that the file `out` does not hold yet, one thread each. Every result is
+// appended as soon as it is there, so the same search continues where the last one ended, however it ended.
+// out "": without a file. Models, distributions and their truths are found by name. Returns what is known at
+// the end.
+TuneResults run_tune_search(const TuneConfig& config, const std::string& out, ThreadPool& pool,
+                            const TuneHooks& hooks = {});
+
 // The temperature of least loss of every pair and method, of those cells that are known.
 std::vector<ChosenTemperature> choose(const TuneResults& results);
+
+// The table in the file; empty where there is no file.
+std::vector<ChosenTemperature> read_temperatures(const std::string& path);
+// Writes the choice into it. Rows that this search says nothing about stay.
+void update_temperatures(const std::string& path, const TuneResults& results);
 
 }  // namespace deeptail

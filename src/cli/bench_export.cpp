@@ -1,8 +1,8 @@
 // deeptail bench export
-#include "bench/export_run.h"
 #include "cli/bench.h"
 #include "cli/read_files.h"
 #include "core/write_file.h"
+#include "runs/export_run.h"
 
 namespace deeptail::cli {
 

@@ -3,10 +3,10 @@
 
 #include <charconv>
 
-#include "bench/forecast.h"
-#include "bench/run_suite.h"
+#include "runs/forecast.h"
+#include "runs/run_suite.h"
 #ifdef DEEPTAIL_MPI
-#include "bench/run_mpi.h"
+#include "runs/run_mpi.h"
 #endif
 #include "cli/bench.h"
 #include "cli/interrupt.h"
@@ -122,8 +122,10 @@ Suite suite_on_device(const BenchRunOptions& o) {
            std::any_of(o.only.begin(), o.only.end(), [&](const auto& name) { return v.is_called(name); });
   };
   for (const SuiteVariant& v : suite.variants)
-    if (const std::string why = wanted(v) ? why_not(v.method, {}) : ""; !why.empty())
+    if (const std::string why = wanted(v) ? why_not(v.method, {}) : ""; !why.empty()) {
+      require_device(v.method.device);  // which tells what to do
       throw InputError("{}", why);
+    }
   return suite;
 }
 

@@ -1,21 +1,14 @@
 // deeptail bench tune
-#include <cerrno>
-#include <cmath>
-#include <cstring>
-#include <fstream>
-#include <mutex>
 
-#include "bench/truth.h"
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 #include "cli/parse.h"
 #include "cli/read_files.h"
-#include "core/file_lock.h"
-#include "core/json.h"
 #include "core/progress.h"
 #include "core/write_file.h"
 #include "deeptail/estimators.h"
 #include "deeptail/tune.h"
+#include "truth/truth.h"
 
 namespace deeptail::cli {
 
@@ -28,85 +21,6 @@ struct TuneOptions {
   std::size_t threads = 0;
   bool quiet = false;
 };
-
-// A model, a distribution and the truth about them.
-struct TunePair {
-  Transformer model;
-  Distribution dist;
-  Truth truth;
-};
-
-Truth load_truth(const std::string& model, const std::string& dist, const LoadedModel& loaded,
-                 const Distribution& inputs) {
-  const std::string name = fmt::format("{}-{}.json", model, dist);
-  const auto path = find_truth(name);
-  if (!path)
-    throw InputError("truth/{}: not found; count it with `deeptail truth --model {} --dist {}`", name, model,
-                     dist);
-  Truth truth = read_truth(*path);
-  check_counts_of(truth, *path, provenance_of(loaded, inputs), loaded.config().d_vocab);
-  return truth;
-}
-
-std::map<std::pair<std::string, std::string>, TunePair> load_pairs(const TuneConfig& config) {
-  std::map<std::pair<std::string, std::string>, TunePair> pairs;
-  for (const std::string& model : config.models) {
-    const LoadedModel loaded = load_model(model);
-    for (const std::string& dist : config.dists) {
-      Distribution inputs = load_distribution(dist, loaded);
-      Truth truth = load_truth(model, dist, loaded, inputs);
-      pairs.emplace(std::pair(model, dist), TunePair{loaded.transformer, std::move(inputs), std::move(truth)});
-    }
-  }
-  return pairs;
-}
-
-std::string text_of(const std::string& path) {
-  return std::filesystem::exists(path) ? std::string(MappedFile(path).text()) : std::string();
-}
-
-// Ready to append whole lines: what a killed run left of its last one is cut off.
-std::ofstream open_results(const std::string& path) {
-  if (const std::string text = text_of(path); !text.empty() && text.back() != '\n')
-    write_file(path, std::string_view(text).substr(0, text.rfind('\n') + 1));
-  std::ofstream file(path, std::ios::app);
-  if (!file) throw InputError("{}: cannot open for writing: {}", path, std::strerror(errno));
-  return file;
-}
-
-// Runs the cells that are not known yet, one thread each; every result is appended as soon as it is there.
-void run_cells(const TuneOptions& o, TuneResults& results) {
-  std::vector<TuneCell> pending;
-  for (const TuneCell& cell : tune_cells(o.config))
-    if (!results.contains(cell)) pending.push_back(cell);
-  if (pending.empty()) return;
-  const std::size_t known = results.size();
-  ProgressMeter meter(stderr, progress_style(stderr, o.quiet),
-                      {.label = "bench tune",
-                       .unit = "cells",
-                       .done = known,
-                       .total = known + pending.size(),
-                       .done_before = known});
-  const auto pairs = load_pairs(o.config);
-  std::ofstream file;
-  if (!o.out.empty()) file = open_results(o.out);
-  std::mutex mutex;
-  ThreadPool pool(o.threads);
-  pool.for_each_block(pending.size(), [&](std::size_t i, std::size_t) {
-    if (interrupted()) return;
-    const TuneCell& cell = pending[i];
-    const TunePair& pair = pairs.at({cell.model, cell.dist});
-    ThreadPool one(1);
-    const auto result = run_tune_cell({pair.model, pair.dist, pair.truth}, o.config, cell, one,
-                                      [] { return !interrupted(); });
-    if (!result) return;
-    const std::lock_guard lock(mutex);
-    results[cell] = *result;
-    if (!o.out.empty() && !(file << result_line(o.config, cell, *result) << std::flush))
-      throw InputError("{}: cannot write: {}; the same command continues", o.out, std::strerror(errno));
-    meter.update(results.size());
-  });
-}
 
 void print_table(const TuneConfig& config, const TuneResults& results) {
   for (const std::string& method : config.methods) {
@@ -134,29 +48,13 @@ void print_table(const TuneConfig& config, const TuneResults& results) {
   }
 }
 
-std::vector<ChosenTemperature> read_table(const std::string& path) {
-  const std::string old = text_of(path);
-  return old.empty() ? std::vector<ChosenTemperature>() : parse_temperatures(old, path);
-}
-
-// Pairs of an earlier table that this search says nothing about stay.
-void write_table(const std::string& path, const TuneResults& results) {
-  std::map<std::tuple<std::string, std::string, std::string>, ChosenTemperature> rows;
-  const auto keep = [&](const ChosenTemperature& c) { rows[{c.cell.model, c.cell.dist, c.cell.method}] = c; };
-  for (const ChosenTemperature& c : read_table(path)) keep(c);
-  for (const ChosenTemperature& c : choose(results)) keep(c);
-  std::vector<ChosenTemperature> all;
-  for (const auto& [key, row] : rows) all.push_back(row);
-  write_file(path, to_json(all));
-}
-
 // What the search reads; its own files are read and written.
 ReadFiles files_of_search(const TuneConfig& config) {
   ReadFiles reads;
   for (const std::string& model : config.models)
     for (const std::string& dist : config.dists) {
       reads.add_subject(model, dist);
-      if (const auto truth = find_truth(fmt::format("{}-{}.json", model, dist))) reads.add_file(*truth);
+      if (const auto truth = find_truth(truth_name(model, dist))) reads.add_file(*truth);
     }
   return reads;
 }
@@ -170,17 +68,26 @@ void run_bench_tune(TuneOptions o) {
   if (!o.table.empty()) {  // mistakes are told before the search, not after it
     check_writable(o.table);
     if (!o.out.empty()) check_distinct(o.out, o.table);
-    read_table(o.table);
+    read_temperatures(o.table);
   }
   catch_interrupts();
-  TuneResults results;
-  std::optional<WorkLock> lock;  // two searches into one file would mix their lines
-  if (!o.out.empty()) lock.emplace(o.out);
-  if (!o.out.empty()) results = parse_tune_results(text_of(o.out), o.config, o.out);
-  run_cells(o, results);
+  ProgressMeter meter(stderr, progress_style(stderr, o.quiet), {.label = "bench tune", .unit = "cells"});
+  const TuneHooks hooks{.started =
+                            [&](std::size_t known, std::size_t total) {
+                              meter.restart({.label = "bench tune",
+                                             .unit = "cells",
+                                             .done = known,
+                                             .total = total,
+                                             .done_before = known});
+                            },
+                        .cell_done = [&](std::size_t known) { meter.update(known); },
+                        .keep_going = [] { return !interrupted(); }};
+  ThreadPool pool(o.threads);
+  const TuneResults results = run_tune_search(o.config, o.out, pool, hooks);
+  meter.clear();
   print_table(o.config, results);
   if (interrupted()) throw Stopped(kInterrupted, "interrupted; the same command continues");
-  if (!o.table.empty()) write_table(o.table, results);
+  if (!o.table.empty()) update_temperatures(o.table, results);
 }
 
 }  // namespace

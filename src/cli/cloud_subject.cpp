@@ -1,21 +1,15 @@
 #include "cli/cloud_subject.h"
 
-#include <chrono>
 #include <filesystem>
 
 #include "cli/interrupt.h"
 #include "core/sha256.h"
+#include "core/stopwatch.h"
 #include "deeptail/methods.h"
 
 namespace deeptail::cli {
 
 namespace {
-
-std::string file_sha256(const std::string& path) {
-  Sha256 hash;
-  hash.add(MappedFile(path).bytes());
-  return hash.hex();
-}
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
@@ -55,12 +49,12 @@ CloudSubject load_cloud(const CloudOptions& o, ThreadPool& pool, ProgressMeter& 
                      .tokenizer = std::nullopt,
                      .provenance = {.model = file_name(o.unembed),
                                     .dist = file_name(o.activations),
-                                    .model_sha256 = file_sha256(o.unembed),
-                                    .dist_sha256 = file_sha256(o.activations)}};
+                                    .model_sha256 = sha256_of_file(o.unembed),
+                                    .dist_sha256 = sha256_of_file(o.activations)}};
     check_activations(out.activations, out.head.d_model(), o.activations);
     return out;
   }
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   LoadedModel model = load_model(o.model);
   const Distribution dist = load_distribution(o.dist, model);
   if (o.check_size) o.check_size(o.count, model.config().d_model);
@@ -72,7 +66,7 @@ CloudSubject load_cloud(const CloudOptions& o, ThreadPool& pool, ProgressMeter& 
       .provenance = provenance_of(model, dist)};
   check_activations(out.activations, out.head.d_model(),
                     fmt::format("activations of {} on {}", o.model, o.dist));
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = watch.seconds();
   out.capture_cost = capture_cost(model.config(), dist, out.activations.n, seconds);
   return out;
 }

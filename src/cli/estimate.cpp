@@ -18,7 +18,10 @@ namespace deeptail::cli {
 namespace {
 
 void refuse(const Method& method, const QuestionKind& question, std::string_view hint = "") {
-  if (const std::string why = why_not(method, question); !why.empty()) throw InputError("{}{}", why, hint);
+  const std::string why = why_not(method, question);
+  if (why.empty()) return;
+  require_device(method.device);  // which tells what to do
+  throw InputError("{}{}", why, hint);
 }
 
 // Every target, before the first is worked on.

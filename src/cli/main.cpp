@@ -7,6 +7,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/hints.h"
 #include "cli/interrupt.h"
 #include "cli/parse.h"
 #include "cli/streams.h"
@@ -78,7 +79,7 @@ int told_run(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const deeptail::InputError& e) {
-    tell_mistake(e.what());
+    tell_mistake(deeptail::cli::sentence_of(e));
     return kUsage;
   } catch (const std::filesystem::filesystem_error& e) {
     tell_mistake(fmt::format("{}: {}", e.path1().string(), e.code().message()));

@@ -7,7 +7,6 @@
 #include "cli/read_files.h"
 #include "core/progress.h"
 #include "core/write_file.h"
-#include "deeptail/estimators.h"
 #include "report/page/page.h"
 
 namespace deeptail::cli {
@@ -33,35 +32,6 @@ void write_comparison(const ReportOptions& options, std::vector<Run> runs) {
   if (options.quiet) return;
   fmt::print("{}: {} estimates in both runs, {} in the first alone, {} in the second alone\n", options.out,
              common.a.items.size(), common.only_a, common.only_b);
-}
-
-// The models may be another user's, or gone: then the page says so. What is found must be what the run used.
-ReportExtras whitening_of(const RunHeader& header, const Report& report, ThreadPool& pool) {
-  constexpr std::uint64_t kActivations = 2048;
-  ReportExtras out;
-  std::string model_name, dist_name;
-  try {
-    for (const std::string& name : report.models) {
-      model_name = name;
-      const LoadedModel model = load_model(name);
-      for (const auto& used : header.models)
-        if (used.name == name && used.sha256 != model.sha256)
-          throw InputError(
-              "the model found under this name has other weights or another config.json than the run's");
-      for (const std::string& dist : report.dists) {
-        dist_name = dist;
-        out.whitening.push_back(whitening_profile(
-            capture(model.transformer, load_distribution(dist, model), {.count = kActivations}, pool), pool));
-        out.whitening.back().model = name;
-        out.whitening.back().dist = dist;
-      }
-    }
-  } catch (const InputError& e) {
-    out.whitening.clear();
-    out.no_whitening = fmt::format("it needs the run's models, and {} on {} did not load: {}", model_name,
-                                   dist_name, e.what());
-  }
-  return out;
 }
 
 void write_tables(const std::string& folder, const Report& report, const ReadFiles& reads) {
@@ -96,7 +66,9 @@ void run_report(const ReportOptions& options) {
   if (!options.tables.empty()) make_folder(options.tables);
   ThreadPool pool;
   const Report report = make_report(run, pool);
-  ReportExtras extras = whitening_of(run.header, report, pool);
+  meter.restart(
+      {.label = "report: activations", .unit = "pairs", .total = report.models.size() * report.dists.size()});
+  ReportExtras extras = whitening_of(report, pool, [&](std::size_t done) { meter.update(done); });
   for (const std::string& folder : options.runs) extras.details.merge(read_item_details(folder));
   write_file(options.out, render_page(report_page(), report_json(report, run, extras)));
   if (!options.tables.empty()) write_tables(options.tables, report, reads);

@@ -118,11 +118,10 @@ std::vector<Target> parse_targets(const std::vector<std::string>& flags, const s
     const std::string where = fmt::format("{}: line {}", file, line_number);
     if (targets.size() == kMostTargets)
       throw InputError("{}: expected at most {} targets", where, kMostTargets);
+    std::vector<TokenId> ids = ids_of_line(line, where, tokenizer);
     try {
-      targets.emplace_back(ids_of_line(line, where, tokenizer), head);
+      targets.emplace_back(std::move(ids), head);
     } catch (const InputError& e) {
-      const bool placed = std::string_view(e.what()).starts_with(where);
-      if (placed) throw;
       throw InputError("{}: {}", where, e.what());
     }
   }

@@ -1,9 +1,7 @@
 // deeptail truth: count what a model says; merge, show, compare and import counts.
-#include <chrono>
 #include <filesystem>
 #include <limits>
 
-#include "bench/truth.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -15,10 +13,11 @@
 #include "core/nearest.h"
 #include "core/progress.h"
 #include "core/screen_text.h"
+#include "core/stopwatch.h"
 #include "core/tell.h"
 #include "core/write_file.h"
-#include "deeptail/bench.h"
-#include "deeptail/estimators.h"
+#include "deeptail/truth.h"
+#include "truth/truth.h"
 
 namespace deeptail::cli {
 
@@ -80,7 +79,7 @@ void run_count(const CountOptions& o) {
   const CountInputs count = on_cuda ? count_on_cuda(model.transformer, dist, o.seed, o.near_tie)
                                     : count_on_cpu(model.transformer, dist, o.seed, pool);
   catch_interrupts();
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   ProgressState state{.label = fmt::format("{} {}", p.model, p.dist), .unit = "inputs", .total = samples};
   const auto started = [&](std::uint64_t before) {
     meter.clear();
@@ -90,8 +89,7 @@ void run_count(const CountOptions& o) {
   };
   const auto keep_going = [&](std::uint64_t done) {
     meter.update(done);
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-    return !interrupted() && spent.count() < o.seconds;
+    return !interrupted() && watch.seconds() < o.seconds;
   };
   const CountOutcome outcome =
       count_truth(model.config().d_vocab, count, request, {.started = started, .keep_going = keep_going});

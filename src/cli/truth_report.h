@@ -1,7 +1,7 @@
 // Counts for people and for programs.
 #pragma once
 
-#include "deeptail/bench.h"
+#include "deeptail/truth.h"
 
 namespace deeptail::cli {
 

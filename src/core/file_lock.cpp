@@ -60,7 +60,8 @@ void LockFile::reopen() {
 WorkLock::WorkLock(const std::string& out) : file_(out + ".lock") {
   for (;; file_.reopen()) {
     if (file_.lock(0) == LockFile::Result::kHeldByOther)
-      throw InputError("{}: another process is at work on it; choose another --out, or wait", out);
+      throw InputError("{}: another process is at work on it; choose another file, or wait", out)
+          .with_hint(Hint::kOut);
     if (file_.is_there()) return;  // else its owner ended, and deleted it, between our open and our lock
   }
 }

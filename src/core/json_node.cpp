@@ -41,6 +41,12 @@ JsonNode JsonNode::element(std::size_t index) const {
   return {(*value_)[index], file_, fmt::format("{}[{}]", path_, index)};
 }
 
+std::vector<JsonNode> JsonNode::elements() const {
+  std::vector<JsonNode> out;
+  for (std::size_t i = 0; i < array_size(); ++i) out.push_back(element(i));
+  return out;
+}
+
 std::vector<double> JsonNode::numbers() const {
   std::vector<double> out(array_size());
   for (std::size_t i = 0; i < out.size(); ++i)

@@ -30,6 +30,7 @@ class JsonNode {
   // Of an array.
   std::size_t array_size() const;
   JsonNode element(std::size_t index) const;
+  std::vector<JsonNode> elements() const;
   std::vector<double> numbers() const;
   std::vector<TokenId> token_ids(std::size_t d_vocab) const;  // each within the vocabulary
 

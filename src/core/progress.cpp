@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -148,7 +149,7 @@ void ProgressMeter::begin(ProgressState start) {
   state_ = std::move(start);
   state_.label = screen_text(state_.label);
   state_.item = screen_text(state_.item);
-  start_ = Clock::now();
+  watch_.restart();
   updated_at_ = 0.0;
   shown_at_ = -1e9;
   at_end_ = paused_ = false;
@@ -163,7 +164,7 @@ void ProgressMeter::update(std::uint64_t done, double eta) {
   const std::lock_guard lock(mutex_);
   state_.done = done;
   state_.eta = eta;
-  state_.seconds = updated_at_ = seconds_now();
+  state_.seconds = updated_at_ = watch_.seconds();
   paused_ = false;
   const bool first_at_end = done >= state_.total && !std::exchange(at_end_, true);
   if (first_at_end || due(shown_at_)) show();
@@ -198,11 +199,11 @@ ProgressState ProgressMeter::state() const {
 }
 
 bool ProgressMeter::due(double since) const {
-  return seconds_now() - since >= (style_ == ProgressStyle::kBar ? 0.1 : 10.0);
+  return watch_.seconds() - since >= (style_ == ProgressStyle::kBar ? 0.1 : 10.0);
 }
 
 void ProgressMeter::show() {
-  shown_at_ = seconds_now();
+  shown_at_ = watch_.seconds();
   if (style_ == ProgressStyle::kNone) return;
   if (style_ == ProgressStyle::kLines) {
     tell(out_, "{}\n", progress_text(state_));
@@ -230,7 +231,7 @@ void ProgressMeter::wipe() {
 void ProgressMeter::beat() {
   std::unique_lock lock(mutex_);
   while (!over_changed_.wait_for(lock, kBeat, [this] { return over_; }))
-    if (!paused_ && seconds_now() - shown_at_ >= 0.4) show();
+    if (!paused_ && watch_.seconds() - shown_at_ >= 0.4) show();
 }
 
 }  // namespace deeptail

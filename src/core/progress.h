@@ -2,13 +2,14 @@
 // nothing.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
 #include <string>
 #include <thread>
+
+#include "core/stopwatch.h"
 
 namespace deeptail {
 
@@ -61,10 +62,8 @@ class ProgressMeter {
   ProgressState state() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
   // All of them want mutex_ to be held.
   void begin(ProgressState start);
-  double seconds_now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   bool due(double since) const;
   void show();
   void wipe();
@@ -74,7 +73,7 @@ class ProgressMeter {
   ProgressStyle style_;
   mutable std::mutex mutex_;
   ProgressState state_;
-  Clock::time_point start_;
+  Stopwatch watch_;
   double updated_at_ = 0.0, shown_at_ = 0.0;
   bool at_end_ = false;
   bool bar_visible_ = false, paused_ = false, over_ = false;

@@ -60,8 +60,4 @@ std::vector<double> logit_slopes(const Head& head, std::span<const double> x) {
   return slopes;
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace deeptail

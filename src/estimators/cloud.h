@@ -1,8 +1,6 @@
 // What qld and qld-arc share: the normalised cloud, whitened, and the half-spaces in which a token wins.
 #pragma once
 
-#include <chrono>
-
 #include "deeptail/qld.h"
 #include "estimators/shortest_vector.h"
 
@@ -25,6 +23,5 @@ HalfSpaces winning_region(const Head& head, const Whitening& whitening, TokenId 
 std::vector<double> times_l(const Whitening& whitening, std::span<const double> u);
 // The change of every logit per unit along direction x: [d_vocab].
 std::vector<double> logit_slopes(const Head& head, std::span<const double> x);
-double seconds_since(std::chrono::steady_clock::time_point start);
 
 }  // namespace deeptail

@@ -4,6 +4,7 @@
 
 #include "compute_cuda/activation_engine.h"
 #include "core/random.h"
+#include "deeptail/device.h"
 #include "model/head/float_level.h"
 
 namespace deeptail {
@@ -16,7 +17,7 @@ auto on_device(const Work& work) {
   try {
     return work();
   } catch (const cuda::Failure& failure) {
-    throw InputError("--device cuda: {}; use --device cpu", failure.what());
+    throw DeviceError(Device::kCuda, failure.what());
   }
 }
 

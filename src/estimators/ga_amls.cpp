@@ -1,11 +1,11 @@
 #include "deeptail/ga_amls.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 
 #include "core/memory.h"
+#include "core/stopwatch.h"
 #include "estimators/cloud.h"
 #include "estimators/head_score.h"
 #include "splitting/continuous_particles.h"
@@ -247,7 +247,7 @@ double ga_amls_bytes(const GaAmlsConfig& config, std::size_t n, std::size_t d_mo
 Estimate ga_amls(const Head& head, const Activations& activations, const Target& target,
                  const GaAmlsConfig& config, ThreadPool& pool, const GaKeepGoing& keep_going) {
   config.validate();
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   require_device(config.device);
   check_activations(activations, head.d_model(), "activations");
   const std::size_t d = head.d_model();
@@ -270,7 +270,7 @@ Estimate ga_amls(const Head& head, const Activations& activations, const Target&
   add_distances(e, fit, outcome.final.distances);
   e.cost.score_evals = outcome.score_evals;
   e.cost.flops = 2.0 * static_cast<double>(e.cost.score_evals) * static_cast<double>(d * head.d_vocab());
-  e.cost.seconds = seconds_since(start);
+  e.cost.seconds = watch.seconds();
   return e;
 }
 

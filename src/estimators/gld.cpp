@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/stopwatch.h"
 #include "estimators/cloud.h"
 #include "estimators/method_list.h"
 
@@ -19,7 +20,7 @@ double log_normal_tail(double z) {
 }  // namespace
 
 Estimate gld(const Head& head, const Activations& activations, const Target& target, ThreadPool& pool) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   if (activations.d_model != head.d_model())
     throw InputError("activations of width {}, but the unembedding takes {}", activations.d_model,
                      head.d_model());
@@ -52,7 +53,7 @@ Estimate gld(const Head& head, const Activations& activations, const Target& tar
   e.diagnostics = {{"mean", mean}, {"deviation", deviation}};
   e.cost.score_evals = activations.n;
   e.cost.flops = 2.0 * n * static_cast<double>(head.d_model() * head.d_vocab());
-  e.cost.seconds = seconds_since(start);
+  e.cost.seconds = watch.seconds();
   return e;
 }
 

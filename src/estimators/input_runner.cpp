@@ -1,8 +1,8 @@
 // Sampled inputs through the model, batch by batch.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
+#include "core/stopwatch.h"
 #include "deeptail/estimators.h"
 
 namespace deeptail {
@@ -30,16 +30,15 @@ std::span<const TokenId> InputRunner::run(std::uint64_t first, std::size_t n) {
 std::uint64_t for_each_batch(InputRunner& runner, std::uint64_t first, std::uint64_t count,
                              const std::function<void(std::uint64_t, std::span<const TokenId>)>& visit,
                              const KeepGoing& keep_going) {
-  using Clock = std::chrono::steady_clock;
   std::size_t batch = kFirstBatch;
   std::uint64_t done = 0;
   while (done < count) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(batch, count - done));
-    const auto start = Clock::now();
+    const Stopwatch watch;
     visit(first + done, runner.run(first + done, n));
     done += n;
     if (keep_going && !keep_going(done)) break;
-    const double seconds = std::max(1e-6, std::chrono::duration<double>(Clock::now() - start).count());
+    const double seconds = std::max(1e-6, watch.seconds());
     const double wanted =
         std::min(static_cast<double>(n) / seconds * kBatchSeconds, 2.0 * static_cast<double>(batch));
     batch = std::clamp(static_cast<std::size_t>(wanted), kSmallestBatch, kLargestBatch);

@@ -1,10 +1,10 @@
 #include "deeptail/itgis.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "core/random.h"
+#include "core/stopwatch.h"
 #include "estimators/input_screen.h"
 #include "estimators/log_weights.h"
 #include "estimators/token_gradients.h"
@@ -270,7 +270,7 @@ void ItgisConfig::validate() const {
 Estimate itgis(const Transformer& model, const Distribution& dist, const Target& target,
                const ItgisConfig& config, ThreadPool& pool, const KeepGoing& keep_going) {
   config.validate();
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Estimate e{
       .method = "itgis", .target = target.ids(), .guarantee = Guarantee::kUnbiased, .seed = config.seed};
   ItgisRun run(model, dist, target, config, pool);
@@ -290,7 +290,7 @@ Estimate itgis(const Transformer& model, const Distribution& dist, const Target&
   // The way back takes the trunk's products once more; it needs no weight gradients.
   e.cost.flops = 2.0 * static_cast<double>(done) * forward_flops(model.config(), dist.length());
   e.cost.forward_equivalents = 2.0 * static_cast<double>(done);
-  e.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  e.cost.seconds = watch.seconds();
   return e;
 }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
+#include "core/stopwatch.h"
 #include "deeptail/estimators.h"
 #include "estimators/method_list.h"
 
@@ -23,7 +23,7 @@ void McConfig::validate() const {
 Estimate mc(const Transformer& model, const Distribution& dist, const Target& target, const McConfig& config,
             ThreadPool& pool, const KeepGoing& keep_going) {
   config.validate();
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Estimate estimate{
       .method = "mc", .target = target.ids(), .guarantee = Guarantee::kUnbiased, .seed = config.seed};
   InputRunner runner(model, dist, config.seed, pool);
@@ -51,7 +51,7 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
   estimate.cost.forward = n;
   estimate.cost.flops = static_cast<double>(n) * forward_flops(model.config(), dist.length());
   estimate.cost.forward_equivalents = static_cast<double>(n);
-  estimate.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  estimate.cost.seconds = watch.seconds();
   return estimate;
 }
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/statistics.h"
+#include "core/stopwatch.h"
 #include "estimators/cloud.h"
 #include "estimators/line_counts.h"
 #include "estimators/method_list.h"
@@ -116,7 +117,7 @@ void QldConfig::validate() const {
 Estimate qld(const Head& head, const Activations& activations, const Target& target, const QldConfig& config,
              ThreadPool& pool) {
   config.validate();
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Estimate e{
       .method = "qld", .target = target.ids(), .guarantee = Guarantee::kModelBased, .seed = config.seed};
   const Cloud cloud = make_cloud(head, activations, pool);
@@ -149,7 +150,7 @@ Estimate qld(const Head& head, const Activations& activations, const Target& tar
   fill_probability(e, counts, cloud.n);
   e.cost.score_evals = cloud.n;
   e.cost.flops = 2.0 * static_cast<double>(cloud.n) * static_cast<double>(cloud.d * head.d_vocab());
-  e.cost.seconds = seconds_since(start);
+  e.cost.seconds = watch.seconds();
   return e;
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/random.h"
+#include "core/stopwatch.h"
 #include "estimators/cloud.h"
 #include "estimators/line_counts.h"
 #include "estimators/method_list.h"
@@ -114,7 +115,7 @@ Estimate qld_arc(const Head& head, const Activations& activations, const Target&
   config.validate();
   if (target.ids().size() != 1)
     throw InputError("method qld-arc: expected one target token, found {}", target.ids().size());
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Estimate e{
       .method = "qld-arc", .target = target.ids(), .guarantee = Guarantee::kModelBased, .seed = config.seed};
   const Cloud cloud = make_cloud(head, activations, pool);
@@ -138,7 +139,7 @@ Estimate qld_arc(const Head& head, const Activations& activations, const Target&
   e.diagnostics.push_back({"ridge", w.ridge});
   e.cost.score_evals = cloud.n;
   e.cost.flops = 2.0 * static_cast<double>(cloud.n) * static_cast<double>(cloud.d * head.d_vocab());
-  e.cost.seconds = seconds_since(start);
+  e.cost.seconds = watch.seconds();
   return e;
 }
 

@@ -32,7 +32,9 @@ std::vector<std::uint32_t> number_groups(std::span<const TokenId> tokens, std::s
 GroupedCloud group_activations(const Activations& a, std::size_t min_size, double relative_ridge,
                                ThreadPool& pool) {
   if (a.last_tokens.size() != a.n)
-    throw InputError("conditioned prior: the activations carry no tokens; it needs --model and --dist");
+    throw InputError(
+        "conditioned prior: the activations carry no tokens; it needs a model and a distribution")
+        .with_hint(Hint::kSubject);
   const std::size_t d = a.d_model;
   std::size_t n_groups = 0;
   GroupedCloud out;

@@ -19,7 +19,7 @@ void check_same_files(const std::vector<Named>& a, const std::vector<Named>& b, 
     for (const Named& other : b)
       if (mine.name == other.name && mine.sha256 != other.sha256)
         throw InputError(
-            "--compare: the {} {} is another one in each run (sha256 {} and {}): only runs of the same {}s "
+            "the {} {} is another one in each run (sha256 {} and {}): only runs of the same {}s "
             "can be compared",
             what, printable(mine.name), mine.sha256.substr(0, 12), other.sha256.substr(0, 12), what);
 }
@@ -49,7 +49,7 @@ CommonItems common_items(Run a, Run b) {
   }
   if (out.a.items.empty())
     throw InputError(
-        "--compare: the runs \"{}\" and \"{}\" have no item in common: expected estimates of the same model, "
+        "the runs \"{}\" and \"{}\" have no item in common: expected estimates of the same model, "
         "distribution, target and setting in both",
         printable(a.header.suite_name), printable(b.header.suite_name));
   out.only_a = a.items.size() - out.a.items.size();

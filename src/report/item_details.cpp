@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/run_folder.h"
-#include "bench/suite.h"
 #include "core/json.h"
 #include "deeptail/report.h"
+#include "runs/run_folder.h"
+#include "runs/suite.h"
 
 namespace deeptail {
 

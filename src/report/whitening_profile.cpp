@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "deeptail/load.h"
 #include "deeptail/report.h"
 
 namespace deeptail {
@@ -26,6 +27,35 @@ WhiteningProfile whitening_profile(const Activations& activations, ThreadPool& p
   w.whiten(held_out, second, {u.data(), d});
   return {.before = sorted_variances(moments(held_out, d, second, pool)),
           .after = sorted_variances(moments(held_out, d, {u.data(), d}, pool))};
+}
+
+ReportExtras whitening_of(const Report& report, ThreadPool& pool,
+                          const std::function<void(std::size_t done)>& progress) {
+  constexpr std::uint64_t kActivations = 2048;
+  ReportExtras out;
+  std::string pair;  // at work
+  try {
+    for (const std::string& name : report.models) {
+      pair = name;
+      const LoadedModel model = load_model(name);
+      for (const auto& used : report.header.models)
+        if (used.name == name && used.sha256 != model.sha256)
+          throw InputError(
+              "the model found under this name has other weights or another config.json than the run's");
+      for (const std::string& dist : report.dists) {
+        pair = fmt::format("{} on {}", name, dist);
+        out.whitening.push_back(whitening_profile(
+            capture(model.transformer, load_distribution(dist, model), {.count = kActivations}, pool), pool));
+        out.whitening.back().model = name;
+        out.whitening.back().dist = dist;
+        if (progress) progress(out.whitening.size());
+      }
+    }
+  } catch (const InputError& e) {
+    out.whitening.clear();
+    out.no_whitening = fmt::format("it needs the run's models, and {} did not load: {}", pair, e.what());
+  }
+  return out;
 }
 
 }  // namespace deeptail

@@ -106,7 +106,8 @@ TEST_F(EstimateCommand, GradientMethodsRefuseNonsense) {
 TEST_F(EstimateCommand, TokensplitBudgetAndDevice) {
   refused(estimate("49", "--budget 10"), "at least 1000 forward passes");
   refused(estimate("49", "--replicas 1"), "expected at least 2");
-  refused(estimate("49", "--device cuda"), "use --device cpu");  // there may be no device, or no backend
+  refused(estimate("49", "--device cuda"),
+          "use the CPU (--device cpu)");  // there may be no device, or no backend
   refused(estimate("49", "--device cuda --method mc"), "--device cuda: mc runs on the CPU only");
   refused(estimate("49", "--device tpu"), "expected cpu or cuda");
   // Token 1 is never said after hex strings within reach of so small a budget: exit code 4, with a bound.

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <map>
 
-#include "bench/grid.h"
 #include "core/data_places.h"
 #include "deeptail/estimators.h"
+#include "runs/grid.h"
 
 namespace deeptail {
 

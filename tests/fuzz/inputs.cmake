@@ -1,6 +1,6 @@
-# Fuzz targets of src/inputs, src/estimators and src/bench.
+# Fuzz targets of src/inputs, src/estimators, src/truth and src/runs.
 deeptail_fuzz(distribution USES deeptail_inputs)
 deeptail_fuzz(temperatures USES deeptail_estimators)
-deeptail_fuzz(truth_file USES deeptail_bench)
-deeptail_fuzz(run_folder USES deeptail_bench)
-deeptail_fuzz(suite USES deeptail_bench)
+deeptail_fuzz(truth_file USES deeptail_truth)
+deeptail_fuzz(run_folder USES deeptail_runs)
+deeptail_fuzz(suite USES deeptail_runs)

@@ -2,7 +2,7 @@
 // read the same again.
 #include <cstdlib>
 
-#include "bench/run_folder.h"
+#include "runs/run_folder.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Any bytes as a suite: refused with an InputError, or read.
-#include "bench/suite.h"
+#include "runs/suite.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

@@ -1,7 +1,7 @@
 // Any bytes as a truth file: either refused with an InputError, or counts that add up and survive writing.
 #include <cstdlib>
 
-#include "deeptail/bench.h"
+#include "deeptail/truth.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

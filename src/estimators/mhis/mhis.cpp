@@ -2,10 +2,10 @@
 #include "deeptail/mhis.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "core/json.h"
+#include "core/stopwatch.h"
 #include "estimators/input_screen.h"
 #include "estimators/log_weights.h"
 #include "estimators/mhis/bridge.h"
@@ -207,7 +207,7 @@ void MhisConfig::validate() const {
 Estimate mhis(const Transformer& model, const Distribution& dist, const Target& target,
               const MhisConfig& config, ThreadPool& pool, const KeepGoing& keep_going) {
   config.validate();
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Estimate e{
       .method = "mhis", .target = target.ids(), .guarantee = Guarantee::kConsistent, .seed = config.seed};
   const TokenGradients gradients_of(model, dist);
@@ -238,7 +238,7 @@ Estimate mhis(const Transformer& model, const Distribution& dist, const Target& 
   // The way back takes the trunk's products once more; it needs no weight gradients.
   e.cost.forward_equivalents = static_cast<double>(e.cost.forward + e.cost.backward);
   e.cost.flops = e.cost.forward_equivalents * forward_flops(model.config(), dist.length());
-  e.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  e.cost.seconds = watch.seconds();
   return e;
 }
 

@@ -49,8 +49,9 @@ class ManyMeter {
 
 void check_single(const Target& target) {
   if (target.ids().size() != 1)
-    throw InputError("a target of {} tokens: tokensplit on a device takes one token; use --device cpu",
-                     target.ids().size());
+    throw InputError("a target of {} tokens: tokensplit on a device takes one token; use the CPU",
+                     target.ids().size())
+        .with_hint(Hint::kDevice);
 }
 
 // Targets that half of what a run may take has room for.

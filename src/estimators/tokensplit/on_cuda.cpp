@@ -1,6 +1,6 @@
 // tokensplit on a CUDA device, where this build has the backend.
-#include <chrono>
 
+#include "core/stopwatch.h"
 #include "deeptail/estimators.h"
 
 #ifdef DEEPTAIL_HAS_CUDA
@@ -135,7 +135,7 @@ void tokensplit_many(const Transformer& model, const Distribution& dist,
     const auto device = make_cuda_particles(model, dist);
     run_many(model, dist, tasks, hooks, at_once, *device);
   } catch (const cuda::Failure& failure) {
-    throw InputError("--device cuda: {}; use --device cpu", failure.what());
+    throw DeviceError(Device::kCuda, failure.what());
   }
 }
 
@@ -147,8 +147,7 @@ namespace deeptail {
 
 void tokensplit_many(const Transformer&, const Distribution&, std::span<const TokensplitTask>,
                      const ManyHooks&, std::size_t) {
-  throw InputError(
-      "--device cuda: this build has no CUDA backend (it is built where nvcc is found); use --device cpu");
+  throw DeviceError::not_built(Device::kCuda);
 }
 
 }  // namespace deeptail
@@ -159,13 +158,13 @@ namespace deeptail {
 
 Estimate tokensplit_on_cuda(const Transformer& model, const Distribution& dist, const Target& target,
                             const TokensplitConfig& config, const KeepGoing& keep_going) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Estimate estimate;
   const TokensplitTask task{target, config};
   tokensplit_many(
       model, dist, {&task, 1},
       {.on_estimate = [&](std::size_t, Estimate e) { estimate = std::move(e); }, .keep_going = keep_going});
-  estimate.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  estimate.cost.seconds = watch.seconds();
   return estimate;
 }
 

@@ -103,7 +103,7 @@ void fill_from_replicas(Estimate& e, Replicas& all, double share, const FirstDra
   if (s.disagree)
     e.warnings.emplace_back(
         "the replicas disagree more than their own genealogies explain: a mode may be missing; more "
-        "particles (--budget) would help");
+        "particles, of a larger budget, would help");
 }
 
 }  // namespace deeptail

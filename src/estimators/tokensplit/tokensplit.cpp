@@ -2,12 +2,12 @@
 #include "estimators/tokensplit/tokensplit.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "core/memory.h"
+#include "core/stopwatch.h"
 #include "deeptail/activations.h"
 #include "estimators/input_screen.h"
 #include "estimators/tokensplit/replicas.h"
@@ -175,7 +175,7 @@ Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& 
   CpuPlace place{{.model = model, .law = law, .event = event}};
   const TokensplitConfig config = with_budget(wanted, place.problem, CpuPlace::kDevice);
   require_memory(config, bytes_side_by_side(place, config, pool.size(), asked_sizes(config)));
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   const auto table = law.tables() != nullptr ? first_layer_table(model, *law.tables(), pool) : nullptr;
   std::optional<Screen> screen;
   if (event.next_token() != nullptr)
@@ -183,7 +183,7 @@ Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& 
   place.problem.table = table.get();
   place.problem.screen = screen ? &*screen : nullptr;
   Estimate e = estimate_at(place, config, 1, pool, keep_going);
-  e.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  e.cost.seconds = stopwatch.seconds();
   return e;
 }
 

@@ -260,7 +260,7 @@ TEST(ParticleService, RefusesSetsOfTargets) {
        .on_refusal = [&](std::size_t i, const std::string& text) { why = i == 1 ? text : "wrong task"; }},
       2, device);
   EXPECT_EQ(good, 1u);
-  EXPECT_EQ(why, "a target of 2 tokens: tokensplit on a device takes one token; use --device cpu");
+  EXPECT_EQ(why, "a target of 2 tokens: tokensplit on a device takes one token; use the CPU");
   EXPECT_THROW(run_many(served().model(), served().dist(), some,
                         {.on_estimate = [](std::size_t, const Estimate&) {}}, 2, device),
                InputError);

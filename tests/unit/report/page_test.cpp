@@ -231,5 +231,23 @@ TEST(Tables, AMissingCellLeavesNoAverage) {
   EXPECT_NE(average.find("** | - |"), std::string::npos) << md;
 }
 
+TEST(WhiteningOf, TellsWhyThereIsNone) {
+  ThreadPool pool(1);
+  Report report{.models = {DEEPTAIL_SOURCE "/models/dt-1l"},
+                .dists = {DEEPTAIL_SOURCE "/distributions/caps.json"}};
+  std::size_t told = 0;
+  ReportExtras extras = whitening_of(report, pool, [&](std::size_t done) { told = done; });
+  EXPECT_EQ(told, 1u);
+  ASSERT_EQ(extras.whitening.size(), 1u);
+  EXPECT_EQ(extras.whitening[0].model, report.models[0]);
+  EXPECT_GT(extras.whitening[0].before.front(), extras.whitening[0].before.back());
+
+  report.header.models = {{.name = report.models[0], .sha256 = "another"}};
+  extras = whitening_of(report, pool);
+  EXPECT_TRUE(extras.whitening.empty());
+  EXPECT_NE(extras.no_whitening.find("has other weights or another config.json than the run's"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace deeptail

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "deeptail/bench.h"
+#include "deeptail/runs.h"
 
 namespace deeptail {
 

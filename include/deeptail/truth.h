@@ -1,0 +1,105 @@
+// Ground truth: how often a model says each token, counted over many sampled inputs (docs/truth.md). Counts
+// are files that can be merged, imported from elsewhere and compared; counting goes on where it was ended.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deeptail/estimators.h"
+
+namespace [[gnu::visibility("default")]] deeptail {
+
+// Counted by fp16 alone; the inputs are those of "deeptail".
+inline constexpr const char* kFp16Source = "deeptail-fp16";
+
+// Samples [first, first + count) of a seed, drawn by a program: "deeptail", "pytorch", ...
+struct TruthRange {
+  std::string source = {};
+  std::uint64_t seed = 0, first = 0, count = 0;
+  std::uint64_t end() const { return first + count; }
+  friend auto operator<=>(const TruthRange&, const TruthRange&) = default;
+};
+
+struct Truth {
+  std::string model = {}, dist = {};
+  std::string model_sha256 = {}, dist_sha256 = {};  // "" when not known (imported counts)
+  std::vector<TruthRange> ranges = {};              // sorted, without overlaps
+  std::map<TokenId, std::uint64_t> counts = {};     // only tokens that were seen
+
+  std::uint64_t samples() const;
+  std::uint64_t count(TokenId token) const;
+  double q(TokenId token) const { return static_cast<double>(count(token)) / static_cast<double>(samples()); }
+};
+
+// The file form deeptail-truth-1. Reading throws InputError for anything that does not add up.
+Truth parse_truth(std::string_view json, std::string_view where);
+Truth read_truth(const std::string& path);
+std::string to_json(const Truth& truth);
+
+// "deeptail seed 1, inputs 0 to 1048575".
+std::string describe(const TruthRange& range);
+
+// Counts of all files together. Throws InputError when two share inputs, or are of different models or
+// distributions.
+Truth merge_truth(std::span<const std::string> paths);
+
+// Counts kept as a single tensor of whole numbers, one per token id (ARC's frequencies32-*.pt).
+Truth import_truth(const std::string& path, const std::string& model, const std::string& dist);
+
+// --- counting ---
+
+struct TruthRequest {
+  Provenance provenance = {};
+  std::string source = "deeptail";
+  std::uint64_t seed = 1, first = 0, samples = 0;
+  std::string out = {};  // file; progress is kept in out + ".partial"
+};
+enum class CountOutcome { kFinished, kAlreadyFinished, kStopped };
+
+// Adds how often each token is said on samples [first, first + count) to counts: [d_vocab], or on fewer when
+// keep_going says so; returns how many. Where it runs is its own business.
+using CountInputs = std::function<std::uint64_t(
+    std::uint64_t first, std::uint64_t count, std::span<std::uint64_t> counts, const KeepGoing& keep_going)>;
+// All must outlive the result.
+CountInputs count_on_cpu(const Transformer& model, const Distribution& dist, std::uint64_t seed,
+                         ThreadPool& pool);
+// On a CUDA device (docs/cuda.md). Inputs whose two best logits differ by at most near_tie in fp16 are
+// decided in fp32; 0: by fp16 alone; none: as fp16's measured rounding error wants it. Throws InputError when
+// this build or this machine has no such device, or the model is not of a size it takes.
+CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, std::uint64_t seed,
+                          std::optional<double> near_tie = {});
+std::string cuda_device_name();  // throws likewise
+
+struct CountHooks {
+  std::function<void(std::uint64_t done)> started = [](std::uint64_t) {};  // inputs done by earlier runs
+  KeepGoing keep_going = {};  // of the whole request; false: save and stop
+};
+
+// Counts samples [first, first + samples). Progress is saved at least every few seconds and whenever it
+// stops, so the same request continues where the last run ended, however it ended. A finished file of the
+// same request is left alone; a file of another request is refused.
+CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const TruthRequest& request,
+                         const CountHooks& hooks);
+
+// --- comparing ---
+
+struct TruthComparison {
+  std::size_t n_tokens = 0;  // with at least 50 expected counts in the smaller sample
+  double max_z = 0.0;        // largest |difference| in standard deviations of both samples' noise
+  TokenId max_z_token = -1;
+  double chi_square = 0.0;  // over these tokens and all others together
+  std::size_t degrees = 0;
+  double p_value = 1.0;
+  std::vector<TokenId> unseen;  // said in b, never in a; most frequent first
+};
+// Do two independent counts of the same model and distribution agree? Where b holds all inputs of a, a is
+// compared with the rest of b; counts that share inputs in another way are refused.
+TruthComparison compare_truth(const Truth& a, const Truth& b, double min_expected = 50.0);
+
+}  // namespace deeptail

@@ -1,0 +1,67 @@
+// Computes items of a grid, keeping what the next one may share: the model, the distribution, the
+// activations.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "deeptail/estimators.h"
+#include "runs/grid.h"
+
+namespace deeptail {
+
+class ItemRunner {
+ public:
+  // Both must outlive it. most_capture_seconds: for a forecast, activations are captured for about this long
+  // and then repeated until there are as many as the method wants.
+  ItemRunner(const Grid& grid, ThreadPool& pool,
+             double most_capture_seconds = std::numeric_limits<double>::infinity())
+      : grid_(grid), pool_(pool), most_capture_seconds_(most_capture_seconds) {}
+
+  // Told about how much of the item is done, from 0 to 1; false gives the item up.
+  using Fraction = std::function<bool(double done)>;
+
+  // The item's data line; nothing when it was given up.
+  std::optional<std::string> run(const GridItem& item, const Fraction& keep_going);
+
+  // Whether items of this one's pair and variant are better run together.
+  bool runs_many(const GridItem& item) const {
+    return static_cast<bool>(grid_.suite.variants[item.variant].method.run_many);
+  }
+  // Items of one pair and variant together, each with its data line as soon as it is there. False when they
+  // were given up; what was told until then counts.
+  bool run_many(std::span<const GridItem* const> items,
+                const std::function<void(const GridItem&, const std::string& line)>& on_line,
+                const std::function<bool()>& keep_going);
+
+  // Loads what the item needs. False when it was given up.
+  bool prepare(const GridItem& item, const Fraction& keep_going);
+
+  double last_seconds() const { return last_seconds_; }  // of the last item, without its activations
+  // Of all activations that the last item wanted, also where fewer were captured.
+  double capture_seconds() const { return capture_seconds_; }
+
+ private:
+  bool capture_for(std::uint64_t wanted, std::uint64_t seed, const Fraction& keep_going);
+  Estimate estimate(const GridItem& item, const Watch& watch);
+  MethodInput model_input() const;
+  std::string line_of(const GridItem& item, Estimate estimate, double seconds) const;
+
+  const Grid& grid_;
+  ThreadPool& pool_;
+  double most_capture_seconds_;
+  std::optional<std::uint32_t> pair_;  // that the distribution and the activations are of
+  std::string model_path_ = {};
+  std::optional<LoadedModel> model_;
+  Distribution dist_ = {};
+  Activations activations_ = {};
+  std::string refused_ = {};  // why there are no activations: the machine has no room for them
+  std::uint64_t captured_ = 0, captured_seed_ = 0;  // activations that are kept: how many, and whose
+  double last_seconds_ = 0.0, capture_seconds_ = 0.0;
+};
+
+}  // namespace deeptail

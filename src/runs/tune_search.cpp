@@ -1,0 +1,119 @@
+// The search for temperatures, with resume: results lie in a file of lines, and the table holds the choice.
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "core/file_lock.h"
+#include "core/write_file.h"
+#include "deeptail/tune.h"
+#include "truth/truth.h"
+
+namespace deeptail {
+
+namespace {
+
+// A model, a distribution and the truth about them.
+struct TunePair {
+  Transformer model;
+  Distribution dist;
+  Truth truth;
+};
+using TunePairs = std::map<std::pair<std::string, std::string>, TunePair>;
+
+TunePairs load_tune_pairs(const TuneConfig& config) {
+  TunePairs pairs;
+  for (const std::string& name : config.models) {
+    const LoadedModel model = load_model(name);
+    for (const std::string& dist : config.dists) {
+      Distribution inputs = load_distribution(dist, model);
+      Truth truth = read_counts_of(provenance_of(model, inputs), model.config().d_vocab,
+                                   truth_path(truth_name(name, dist), name, dist));
+      pairs.emplace(std::pair(name, dist), TunePair{model.transformer, std::move(inputs), std::move(truth)});
+    }
+  }
+  return pairs;
+}
+
+// "" where there is no file.
+std::string text_of_file(const std::string& path) {
+  return std::filesystem::exists(path) ? std::string(MappedFile(path).text()) : std::string();
+}
+
+// The file of results, ready to append whole lines: what a killed run left of its last one is cut off.
+class ResultFile {
+ public:
+  explicit ResultFile(const std::string& path) : path_(path) {
+    if (path.empty()) return;
+    if (const std::string text = text_of_file(path); !text.empty() && text.back() != '\n')
+      write_file(path, std::string_view(text).substr(0, text.rfind('\n') + 1));
+    file_.open(path, std::ios::app);
+    if (!file_) throw InputError("{}: cannot open for writing: {}", path, std::strerror(errno));
+  }
+  void append(const std::string& line) {
+    if (path_.empty() || file_ << line << std::flush) return;
+    throw InputError("{}: cannot write: {}; the same search continues", path_, std::strerror(errno));
+  }
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+void run_cells(const TuneConfig& config, std::span<const TuneCell> pending, ResultFile& file,
+               ThreadPool& pool, const TuneHooks& hooks, TuneResults& results) {
+  const TunePairs pairs = load_tune_pairs(config);
+  std::mutex mutex;  // of the results and the file
+  pool.for_each_block(pending.size(), [&](std::size_t i, std::size_t) {
+    if (!hooks.keep_going()) return;
+    const TunePair& pair = pairs.at({pending[i].model, pending[i].dist});
+    ThreadPool one(1);
+    const auto result =
+        run_tune_cell({pair.model, pair.dist, pair.truth}, config, pending[i], one, hooks.keep_going);
+    if (!result) return;
+    const std::lock_guard lock(mutex);
+    results[pending[i]] = *result;
+    file.append(result_line(config, pending[i], *result));
+    hooks.cell_done(results.size());
+  });
+}
+
+}  // namespace
+
+TuneResults run_tune_search(const TuneConfig& config, const std::string& out, ThreadPool& pool,
+                            const TuneHooks& hooks) {
+  TuneResults results;
+  std::optional<WorkLock> lock;  // two searches into one file would mix their lines
+  if (!out.empty()) {
+    lock.emplace(out);
+    results = parse_tune_results(text_of_file(out), config, out);
+  }
+  std::vector<TuneCell> pending;
+  for (const TuneCell& cell : tune_cells(config))
+    if (!results.contains(cell)) pending.push_back(cell);
+  hooks.started(results.size(), results.size() + pending.size());
+  if (pending.empty()) return results;
+  ResultFile file(out);
+  run_cells(config, pending, file, pool, hooks, results);
+  return results;
+}
+
+std::vector<ChosenTemperature> read_temperatures(const std::string& path) {
+  const std::string text = text_of_file(path);
+  return text.empty() ? std::vector<ChosenTemperature>() : parse_temperatures(text, path);
+}
+
+void update_temperatures(const std::string& path, const TuneResults& results) {
+  std::map<std::tuple<std::string, std::string, std::string>, ChosenTemperature> rows;
+  const auto keep = [&](const ChosenTemperature& c) { rows[{c.cell.model, c.cell.dist, c.cell.method}] = c; };
+  for (const ChosenTemperature& c : read_temperatures(path)) keep(c);
+  for (const ChosenTemperature& c : choose(results)) keep(c);
+  std::vector<ChosenTemperature> all;
+  for (const auto& [key, row] : rows) all.push_back(row);
+  write_file(path, to_json(all));
+}
+
+}  // namespace deeptail

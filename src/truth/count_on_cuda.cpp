@@ -1,0 +1,79 @@
+// Counting on a CUDA device, where this build has the backend.
+#include "deeptail/device.h"
+#include "deeptail/truth.h"
+
+#ifdef DEEPTAIL_HAS_CUDA
+
+#include <algorithm>
+
+#include "compute_cuda/dense_model.h"
+#include "compute_cuda/truth_engine.h"
+#include "core/stopwatch.h"
+
+namespace deeptail {
+
+namespace {
+
+constexpr double kCollectSeconds = 0.5;
+
+// Batches grow until the device is busy for half a second at a time.
+std::uint64_t count_batches(cuda::TruthEngine& engine, std::uint64_t first, std::uint64_t count,
+                            std::span<std::uint64_t> counts, const KeepGoing& keep_going) {
+  std::uint64_t done = 0, at_once = engine.batch();
+  while (done < count) {
+    const std::uint64_t n = std::min(at_once, count - done);
+    const Stopwatch watch;
+    engine.count(first + done, n);
+    engine.collect(counts);
+    done += n;
+    if (keep_going && !keep_going(done)) break;
+    if (watch.seconds() < kCollectSeconds / 2) at_once *= 2;
+  }
+  return done;
+}
+
+}  // namespace
+
+CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, std::uint64_t seed,
+                          std::optional<double> near_tie) {
+  if (near_tie && !(*near_tie >= 0.0)) throw InputError("near-tie of {}: expected 0 or more", *near_tie);
+  try {
+    const auto engine = std::make_shared<cuda::TruthEngine>(
+        cuda::dense_model(model), cuda::dense_inputs(dist), seed,
+        cuda::EngineOptions{.near_tie = static_cast<float>(near_tie.value_or(0.0))});
+    if (!near_tie) engine->set_near_tie(engine->usual_near_tie());
+    return [engine](std::uint64_t first, std::uint64_t count, std::span<std::uint64_t> counts,
+                    const KeepGoing& keep_going) {
+      try {
+        return count_batches(*engine, first, count, counts, keep_going);
+      } catch (const cuda::Failure& failure) {
+        throw DeviceError(Device::kCuda, failure.what());
+      }
+    };
+  } catch (const cuda::Failure& failure) {
+    throw DeviceError(Device::kCuda, failure.what());
+  }
+}
+
+std::string cuda_device_name() {
+  try {
+    return cuda::device_name();
+  } catch (const cuda::Failure& failure) {
+    throw DeviceError(Device::kCuda, failure.what());
+  }
+}
+
+}  // namespace deeptail
+
+#else
+
+namespace deeptail {
+
+CountInputs count_on_cuda(const Transformer&, const Distribution&, std::uint64_t, std::optional<double>) {
+  throw DeviceError::not_built(Device::kCuda);
+}
+std::string cuda_device_name() { throw DeviceError::not_built(Device::kCuda); }
+
+}  // namespace deeptail
+
+#endif
