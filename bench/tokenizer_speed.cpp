@@ -39,7 +39,7 @@ std::string made_up_text() {
 
 std::string bench_text() {
   const std::string path = from_environment("DEEPTAIL_BENCH_TEXT", "");
-  return path.empty() ? made_up_text() : std::string(MappedFile(path).text());
+  return path.empty() ? made_up_text() : std::string(InputFile(path).text());
 }
 
 std::string bench_tokenizer() {

@@ -57,9 +57,9 @@ class InputError : public std::runtime_error {
 // A whole file, read into memory: what happens to the file afterwards changes nothing. (A mapping would end
 // in a bus error where another process cuts the file.) Throws InputError when it cannot be opened or read, or
 // is not a regular file.
-class MappedFile {
+class InputFile {
  public:
-  explicit MappedFile(const std::string& path);
+  explicit InputFile(const std::string& path);
 
   const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {data_.get(), size_}; }

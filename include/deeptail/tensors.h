@@ -29,7 +29,7 @@ struct Tensor {
   DType dtype = DType::kF32;
   std::vector<std::int64_t> shape;
   std::span<const std::byte> bytes;
-  std::shared_ptr<const MappedFile> file;  // keeps `bytes` alive
+  std::shared_ptr<const InputFile> file;  // keeps `bytes` alive
 
   std::size_t size() const;  // number of elements
 };

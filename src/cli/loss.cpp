@@ -79,7 +79,7 @@ NoiseFloor floor_of(const LossOptions& options, const Pairs& pairs, const SpbPar
 }
 
 Pairs read_pairs(const std::string& file, std::span<const std::string> by = {}) {
-  return parse_pairs(MappedFile(file).text(), file, by);
+  return parse_pairs(InputFile(file).text(), file, by);
 }
 
 std::vector<double> losses(const SpbParameters& spb, const Pairs& pairs) {

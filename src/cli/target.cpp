@@ -107,7 +107,7 @@ std::vector<Target> parse_targets(const std::vector<std::string>& flags, const s
   std::vector<Target> targets;
   for (const std::string& flag : flags) targets.push_back(parse_target(flag, head, tokenizer));
   if (file.empty()) return targets;
-  const std::string text(MappedFile(file).text());
+  const std::string text(InputFile(file).text());
   std::size_t line_number = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());

@@ -25,7 +25,7 @@ std::shared_ptr<const TemperatureTable> table_of(const std::string& path) {
   const std::lock_guard lock(mutex);
   const auto time = std::filesystem::last_write_time(path);
   if (table != nullptr && read_path == path && read_time == time) return table;
-  const MappedFile file(path);
+  const InputFile file(path);
   table = std::make_shared<const TemperatureTable>(parse_temperatures(file.text(), file.path()));
   read_path = path;
   read_time = time;

@@ -27,7 +27,7 @@ std::string find_distribution(const std::string& name_or_path) {
 }
 
 Distribution load_distribution(const std::string& name_or_path) {
-  const MappedFile file(find_distribution(name_or_path));
+  const InputFile file(find_distribution(name_or_path));
   const fs::path folder = fs::path(file.path()).parent_path();
   return parse_distribution(file.text(), file.path(), folder.empty() ? "." : folder.string());
 }

@@ -42,7 +42,7 @@ std::unique_ptr<InputLaw> parse_law(std::string_view text, std::string_view wher
 }
 
 std::unique_ptr<InputLaw> load_law(const std::string& name_or_path) {
-  const MappedFile file(find_distribution(name_or_path));
+  const InputFile file(find_distribution(name_or_path));
   const std::filesystem::path folder = std::filesystem::path(file.path()).parent_path();
   return parse_law(file.text(), file.path(), folder.empty() ? "." : folder.string());
 }

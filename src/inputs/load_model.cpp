@@ -7,7 +7,7 @@ namespace deeptail {
 
 std::optional<NamedTokenizer> tokenizer_of(const ModelConfig& config, const std::string& folder) {
   if (config.tokenizer_file.empty()) return std::nullopt;
-  const MappedFile file((std::filesystem::path(folder) / config.tokenizer_file).lexically_normal().string());
+  const InputFile file((std::filesystem::path(folder) / config.tokenizer_file).lexically_normal().string());
   return NamedTokenizer{Tokenizer::parse(file.text(), file.path()), sha256_hex(file.bytes())};
 }
 

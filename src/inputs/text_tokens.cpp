@@ -14,7 +14,7 @@ void TextTokens::load() {
         "{}: tokens as text need the key \"tokenizer\": the path of a tokenizer.json, relative to this file",
         where_);
   if (folder_.empty()) throw InputError("{}: key \"tokenizer\": only a file can name one", where_);
-  const MappedFile file((std::filesystem::path(folder_) / name_).lexically_normal().string());
+  const InputFile file((std::filesystem::path(folder_) / name_).lexically_normal().string());
   tokenizer_ = Tokenizer::parse(file.text(), file.path());
   sha256_ = sha256_hex(file.bytes());
 }

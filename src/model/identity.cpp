@@ -30,7 +30,7 @@ std::string identity_text(const ModelConfig& c) {
 
 // Of the files' bytes, one file after the other in the order of their names.
 std::string weights_sha256(const TensorMap& tensors) {
-  std::map<std::string, std::shared_ptr<const MappedFile>> files;
+  std::map<std::string, std::shared_ptr<const InputFile>> files;
   for (const auto& [name, tensor] : tensors) files.emplace(tensor.file->path(), tensor.file);
   Sha256 hash;
   for (const auto& [path, file] : files) hash.add(file->bytes());

@@ -13,7 +13,7 @@ namespace deeptail {
 namespace fs = std::filesystem;
 
 ModelConfig read_config(const std::string& folder) {
-  const MappedFile file((fs::path(folder) / "config.json").string());
+  const InputFile file((fs::path(folder) / "config.json").string());
   ModelConfig config = parse_config(file.text(), file.path());
   if (config.model_name.empty()) {
     const fs::path whole = (fs::absolute(folder) / "").lexically_normal();  // ends in "/", also for "."

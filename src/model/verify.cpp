@@ -51,7 +51,7 @@ std::optional<VerifyReport> verify_model(const Transformer& model, const std::st
                                          ThreadPool& pool) {
   const std::string path = (std::filesystem::path(folder) / "reference.json").string();
   if (!std::filesystem::exists(path)) return std::nullopt;
-  const MappedFile file(path);
+  const InputFile file(path);
   const ModelConfig& c = model.config();
   const Reference r = parse_reference(file.text(), path, c);
 

@@ -268,7 +268,7 @@ Suite parse_suite(std::string_view text, const std::string& where, Device device
 }
 
 Suite read_suite(const std::string& path, Device device) {
-  const MappedFile file(path);
+  const InputFile file(path);
   return parse_suite(file.text(), path, device);
 }
 

@@ -40,7 +40,7 @@ TunePairs load_tune_pairs(const TuneConfig& config) {
 
 // "" where there is no file.
 std::string text_of_file(const std::string& path) {
-  return std::filesystem::exists(path) ? std::string(MappedFile(path).text()) : std::string();
+  return std::filesystem::exists(path) ? std::string(InputFile(path).text()) : std::string();
 }
 
 // The file of results, ready to append whole lines: what a killed run left of its last one is cut off.

@@ -43,7 +43,7 @@ std::string find_in_folder(const std::string& folder) {
   return find_torch_file(folder);
 }
 
-TensorMap parse(const MappedFile& file) {
+TensorMap parse(const InputFile& file) {
   switch (sniff(file)) {
     case Format::kSafetensors:
       return parse_safetensors(file.bytes(), file.path());
@@ -62,7 +62,7 @@ TensorMap parse(const MappedFile& file) {
 TensorMap read_tensors(const std::string& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);
-  const auto file = std::make_shared<const MappedFile>(is_folder ? find_in_folder(path) : path);
+  const auto file = std::make_shared<const InputFile>(is_folder ? find_in_folder(path) : path);
   TensorMap tensors = parse(*file);
   for (auto& [name, tensor] : tensors)
     if (!tensor.file) tensor.file = file;  // shards are their own files
@@ -71,7 +71,7 @@ TensorMap read_tensors(const std::string& path) {
 
 std::map<std::string, std::string> read_metadata(const std::string& path) {
   std::error_code error;
-  const MappedFile file(fs::is_directory(path, error) ? find_in_folder(path) : path);
+  const InputFile file(fs::is_directory(path, error) ? find_in_folder(path) : path);
   if (sniff(file) != Format::kSafetensors) return {};
   return parse_safetensors_metadata(file.bytes(), file.path());
 }

@@ -38,7 +38,7 @@ TensorMap read_sharded(std::string_view index, const std::string& path) {
   const auto folder = std::filesystem::path(path).parent_path();
   TensorMap all;
   for (const auto& [shard, names] : parse_shard_index(index, path)) {
-    const auto file = std::make_shared<const MappedFile>((folder / shard).string());
+    const auto file = std::make_shared<const InputFile>((folder / shard).string());
     if (const Format format = sniff(*file); format != Format::kSafetensors)
       throw InputError("{}: expected a safetensors shard, as {} says, found {}", file->path(), path,
                        name_of(format));

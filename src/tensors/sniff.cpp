@@ -49,7 +49,7 @@ std::string_view name_of(Format format) {
   throw std::logic_error("name_of: not a Format");
 }
 
-Format sniff(const MappedFile& file) {
+Format sniff(const InputFile& file) {
   const std::string_view text = file.text();
   if (text.empty()) throw InputError("{}: is empty, expected a tensor file", file.path());
   if (text.starts_with(kLfsMagic)) refuse_lfs_pointer(text, file.path());

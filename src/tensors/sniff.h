@@ -13,6 +13,6 @@ std::string_view name_of(Format format);
 
 // Throws InputError for what is none of these, with its own message for git-LFS pointers, .pth files from
 // before the zip format, tar files, and empty files.
-Format sniff(const MappedFile& file);
+Format sniff(const InputFile& file);
 
 }  // namespace deeptail

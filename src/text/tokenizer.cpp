@@ -169,7 +169,7 @@ std::optional<TokenId> Tokenizer::id_of(std::string_view token) const {
 
 std::string Tokenizer::bytes_of(TokenId id) const { return impl_->token(id).bytes; }
 
-Tokenizer Tokenizer::load(const std::string& path) { return parse(MappedFile(path).text(), path); }
+Tokenizer Tokenizer::load(const std::string& path) { return parse(InputFile(path).text(), path); }
 
 Tokenizer Tokenizer::parse(std::string_view json, std::string_view where) {
   const Json document = parse_json(json, where);

@@ -32,11 +32,20 @@ std::uint64_t count_batches(cuda::TruthEngine& engine, std::uint64_t first, std:
   return done;
 }
 
+// Where weights overflow, every logit is NaN, which the device would count as some token. The CPU refuses
+// such rows.
+void check_finite_logits(const Transformer& model, const Distribution& dist, std::uint64_t seed) {
+  constexpr std::size_t kInputs = 64;
+  ThreadPool pool;
+  InputRunner(model, dist, seed, pool).run(0, kInputs);
+}
+
 }  // namespace
 
 CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, std::uint64_t seed,
                           std::optional<double> near_tie) {
   if (near_tie && !(*near_tie >= 0.0)) throw InputError("near-tie of {}: expected 0 or more", *near_tie);
+  check_finite_logits(model, dist, seed);
   try {
     const auto engine = std::make_shared<cuda::TruthEngine>(
         cuda::dense_model(model), cuda::dense_inputs(dist), seed,

@@ -83,7 +83,7 @@ Truth parse_truth(std::string_view text, std::string_view where) {
 }
 
 Truth read_truth(const std::string& path) {
-  const MappedFile file(path);
+  const InputFile file(path);
   return parse_truth(file.text(), path);
 }
 

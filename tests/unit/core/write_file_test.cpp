@@ -19,7 +19,7 @@ TEST(WriteFile, ReplacesWholeAndLeavesNothingElse) {
   const std::string path = (folder / "file").string();
   write_file(path, "first");
   write_file(path, "second");
-  EXPECT_EQ(MappedFile(path).text(), "second");
+  EXPECT_EQ(InputFile(path).text(), "second");
   fs::create_directory(folder / "taken");
   EXPECT_THROW(write_file((folder / "taken").string(), "x"), InputError);
   EXPECT_THROW(write_file((folder / "missing" / "file").string(), "x"), InputError);

@@ -14,7 +14,7 @@ namespace {
 
 // Computed by tests/reference/make_input_fixtures.py with exact fractions.
 TEST(Sampling, GoldenSamples) {
-  const MappedFile file(fmt::format("{}/inputs/golden_samples.json", DEEPTAIL_TEST_DATA));
+  const InputFile file(fmt::format("{}/inputs/golden_samples.json", DEEPTAIL_TEST_DATA));
   const Json cases = parse_json(file.text(), file.path());
   ASSERT_EQ(cases.size(), 48u);
   for (const Json& c : cases) {

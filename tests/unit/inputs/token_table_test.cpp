@@ -86,7 +86,7 @@ TEST(TokenTable, GuideNeverSkips) {
 TEST(TokenTable, ShippedProbabilitiesAreReproducedExactly) {
   for (const char* name : kZoo) {
     const Distribution dist = zoo(name);
-    const MappedFile file(fmt::format("{}/distributions/{}.json", DEEPTAIL_SOURCE, name));
+    const InputFile file(fmt::format("{}/distributions/{}.json", DEEPTAIL_SOURCE, name));
     const Json json = parse_json(file.text(), file.path());
     for (const TokenTable& table : dist.tables) {
       const auto written = json.at("tables").at(table.name()).at("probabilities").get<std::vector<double>>();

@@ -41,7 +41,7 @@ inline std::vector<double> flat(const Json& json) {
 inline Fixture load_fixture(const std::string& name) {
   const std::string folder = std::string(DEEPTAIL_TEST_DATA) + "/model/" + name;
   Fixture fixture{name, Transformer::load(folder), {}};
-  const MappedFile file(folder + "/fixture.json");
+  const InputFile file(folder + "/fixture.json");
   const Json json = parse_json(file.text(), file.path());
   for (const Json& item : json.at("sequences")) {
     FixtureSequence s;

@@ -21,7 +21,7 @@ std::string show(const Ids& ids) { return ::testing::PrintToString(ids); }
 // Every line {"text": ..., "ids": [...]} of a fixture.
 void expect_fixture(const std::string& tokenizer_path, const std::string& fixture_path) {
   const Tokenizer tokenizer = Tokenizer::load(tokenizer_path);
-  const MappedFile file(fixture_path);
+  const InputFile file(fixture_path);
   std::istringstream lines{std::string(file.text())};
   std::string line;
   std::size_t n_lines = 0, n_wrong = 0;
@@ -57,7 +57,7 @@ TEST(HuggingFaceFixture, GptNeoxDigits) {
 TEST(Gpt2, PublishedStrings) {
   if (!std::filesystem::exists(kGpt2 + "strings.inp")) GTEST_SKIP() << "no strings.inp at " << kGpt2;
   const Tokenizer tokenizer = Tokenizer::load(kGpt2 + "tokenizer.json");
-  const MappedFile inputs(kGpt2 + "strings.inp"), outputs(kGpt2 + "strings.out");
+  const InputFile inputs(kGpt2 + "strings.inp"), outputs(kGpt2 + "strings.out");
   constexpr std::string_view kMarker = "\n__ggml_vocab_test__\n";
   std::string_view rest = inputs.text();
   std::istringstream lines{std::string(outputs.text())};

@@ -15,7 +15,7 @@ const std::string kPyTorchFile =
 
 // What torch.save wrote for five whole numbers, with other numbers in their place.
 std::string with_values(const std::vector<std::int64_t>& values) {
-  const MappedFile file(kPyTorchFile);
+  const InputFile file(kPyTorchFile);
   std::string bytes(file.text());
   const std::vector<std::int64_t> old = {-1, 0, 1, 2, 3};
   const std::string_view pattern(reinterpret_cast<const char*>(old.data()), 40);

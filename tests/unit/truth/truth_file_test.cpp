@@ -55,7 +55,7 @@ TEST(TruthFile, ReadsAndWritesTheSame) {
 TEST(TruthFile, ShippedFilesComeBackByteForByte) {
   std::size_t n = 0;
   for (const auto& entry : fs::directory_iterator(fmt::format("{}/truth", DEEPTAIL_SOURCE))) {
-    const MappedFile file(entry.path().string());
+    const InputFile file(entry.path().string());
     EXPECT_EQ(to_json(parse_truth(file.text(), file.path())), file.text()) << file.path();
     if (++n == sized(0u, 4u)) break;  // 0: never
   }

@@ -4,7 +4,7 @@
 
 namespace deeptail {
 
-MappedFile::MappedFile(const std::string& path) : path_(path) {
+InputFile::InputFile(const std::string& path) : path_(path) {
   const RegularFile file(path);
   size_ = file.size();
   if (size_ == 0) return;

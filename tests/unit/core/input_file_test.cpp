@@ -15,29 +15,29 @@ namespace fs = std::filesystem;
 
 std::string refusal_of_file(const std::string& path) {
   try {
-    MappedFile file(path);
+    InputFile file(path);
   } catch (const InputError& e) {
     return e.what();
   }
   return "";
 }
 
-TEST(MappedFile, ReadsWholeAndEmptyFiles) {
-  const fs::path path = fs::temp_directory_path() / "deeptail_mapped_file_test";
+TEST(InputFile, ReadsWholeAndEmptyFiles) {
+  const fs::path path = fs::temp_directory_path() / "deeptail_input_file_test";
   std::ofstream(path) << "hello";
-  EXPECT_EQ(MappedFile(path.string()).text(), "hello");
+  EXPECT_EQ(InputFile(path.string()).text(), "hello");
   std::ofstream(path, std::ios::trunc).close();
-  EXPECT_TRUE(MappedFile(path.string()).bytes().empty());
+  EXPECT_TRUE(InputFile(path.string()).bytes().empty());
   fs::remove(path);
 }
 
-TEST(MappedFile, RefusesWhatIsNotAFile) {
-  EXPECT_THROW(MappedFile("no/such/file"), InputError);
-  EXPECT_THROW(MappedFile(fs::temp_directory_path().string()), InputError);
-  const fs::path pipe = fs::temp_directory_path() / "deeptail_mapped_file_pipe";
+TEST(InputFile, RefusesWhatIsNotAFile) {
+  EXPECT_THROW(InputFile("no/such/file"), InputError);
+  EXPECT_THROW(InputFile(fs::temp_directory_path().string()), InputError);
+  const fs::path pipe = fs::temp_directory_path() / "deeptail_input_file_pipe";
   fs::remove(pipe);
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THROW(MappedFile(pipe.string()), InputError);  // and does not wait for a writer
+  EXPECT_THROW(InputFile(pipe.string()), InputError);  // and does not wait for a writer
   fs::remove(pipe);
   EXPECT_EQ(refusal_of_file("/dev/zero"), "/dev/zero: expected a regular file, found a device");
   EXPECT_EQ(refusal_of_file(std::string("/dev/null\0.json", 15)),
@@ -45,10 +45,10 @@ TEST(MappedFile, RefusesWhatIsNotAFile) {
   EXPECT_THROW(sha256_of_file("/dev/zero"), InputError);
 }
 
-TEST(MappedFile, KeepsWhatItReadWhenTheFileShrinks) {
-  const fs::path path = fs::temp_directory_path() / "deeptail_mapped_file_shrinks";
+TEST(InputFile, KeepsWhatItReadWhenTheFileShrinks) {
+  const fs::path path = fs::temp_directory_path() / "deeptail_input_file_shrinks";
   std::ofstream(path) << std::string(100'000, 'x');
-  const MappedFile file(path.string());
+  const InputFile file(path.string());
   fs::resize_file(path, 10);
   EXPECT_EQ(file.text(), std::string(100'000, 'x'));  // a mapping would end in a bus error
   fs::remove(path);
