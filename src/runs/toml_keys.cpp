@@ -22,7 +22,7 @@ std::size_t end_of_quoted(std::string_view toml, std::size_t at) {
     else if (!many_lines && toml[i] == quote)
       return i + 1;
     else if (many_lines && toml.substr(i, 3) == three)  // and up to two quotes of the text before them
-      return std::min(toml.find_first_not_of(quote, i), i + 5);
+      return std::min({toml.find_first_not_of(quote, i), i + 5, toml.size()});
   }
   return toml.size();
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "deeptail/truth.h"
+#include "sizes.h"
 
 namespace deeptail {
 namespace {
@@ -47,13 +48,13 @@ TEST(CompareTruth, PartOfTheOther) {
 
 // Every other input of b, each a range of its own: quadratic time would be minutes.
 TEST(CompareTruth, ManyRanges) {
-  constexpr std::uint64_t kRanges = 100000;
+  constexpr std::uint64_t kRanges = sized(100000, 5000);
   Truth a = counts_of(1, {{1, kRanges}}), b = counts_of(1, {{1, 2 * kRanges}});
   a.ranges.clear();
   for (std::uint64_t i = 0; i < kRanges; ++i) a.ranges.push_back({"x", 1, 2 * i, 1});
   const auto start = std::chrono::steady_clock::now();
   const TruthComparison c = compare_truth(a, b);
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 5.0);
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 20.0);
   EXPECT_EQ(c.n_tokens, 1u);
   EXPECT_EQ(c.max_z, 0.0);
   a.ranges.back().count = 3;  // beyond the end of b
