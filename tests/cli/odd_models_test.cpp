@@ -1,4 +1,6 @@
 // Models and distributions that are unlike the shipped ones, given to the program as a user gives them.
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "cli/run_binary.h"

@@ -36,7 +36,9 @@ TEST(Progress, LinesFitAnyWidth) {
     const std::string line = progress_line(state, width);
     EXPECT_LE(display_width(line), width) << line;
     EXPECT_NE(line.find("9%"), std::string::npos) << line;
-    if (width > 24) EXPECT_NE(line.find("1:06:40"), std::string::npos) << line;
+    if (width > 24) {
+      EXPECT_NE(line.find("1:06:40"), std::string::npos) << line;
+    }
   }
   state.seconds = 5.0;
   EXPECT_EQ(progress_line(state, 19), "9%  0:05  ETA 0:48");

@@ -90,8 +90,9 @@ TEST(MethodRows, EveryMethodReadsEverySettingOfItsRow) {
                                     : row.kind == SettingKind::kCount ? SettingValue(std::uint64_t{4096})
                                                                       : SettingValue(std::stod(value));
       EXPECT_EQ(read(value), expected) << name << " " << key;
-      if (!row.usual.empty())
+      if (!row.usual.empty()) {
         EXPECT_EQ(read(std::string(row.usual)), make_method(name, {}).values[i].second) << name << " " << key;
+      }
     }
 }
 

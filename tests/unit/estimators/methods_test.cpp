@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "deeptail/ga_amls.h"
 #include "estimators/ties.h"
 #include "subject.h"
 

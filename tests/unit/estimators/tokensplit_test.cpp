@@ -253,7 +253,9 @@ TEST(Tokensplit, WhenAllDieOutTheUpperEndIsThatOfFirstDraws) {
     EXPECT_NEAR(e.log_high, FirstDraw{.n = 3 * 256}.log_upper(), 1e-12) << seed;
     EXPECT_NE(e.warnings.back().find("what the 768 independent first draws allow"), std::string::npos);
   }
-  if (sized(1, 0)) EXPECT_GT(extinct, 0);
+  if (sized(1, 0)) {
+    EXPECT_GT(extinct, 0);
+  }
 }
 
 // The worst that unbiased answers can do to Markov's bound: each run is c times the truth with chance 1 / c,
@@ -278,7 +280,9 @@ TEST(Tokensplit, CertainLowKnowsOfASecondRunThatWasNotNeeded) {
     agreed += e.guarantee == Guarantee::kUnbiased;
     EXPECT_NEAR(e.log_certain_low - e.log_p, std::log(0.025), 1e-12) << seed;
   }
-  if (sized(1, 0)) EXPECT_GT(agreed, 0);
+  if (sized(1, 0)) {
+    EXPECT_GT(agreed, 0);
+  }
   const Estimate full = tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 3e4}, pool);
   EXPECT_NEAR(full.log_certain_low - full.log_p, std::log(0.05), 1e-12);
 }
@@ -290,7 +294,9 @@ TEST(Tokensplit, KeepsToSmallBudgets) {
   const Target target({1013}, dt_1l().head());
   constexpr double kBudget = sized(2e4, 5e3);
   const Estimate e = tokensplit(dt_1l(), hex, target, {.budget = kBudget, .seed = 3}, pool);
-  if (kBudget == 2e4) EXPECT_LT(e.cost.forward_equivalents, 1.1 * kBudget);
+  if (kBudget == 2e4) {
+    EXPECT_LT(e.cost.forward_equivalents, 1.1 * kBudget);
+  }
   const CountingModel toy(24, kRareValues, 33);
   const Estimate counted = tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 2e4}, pool);
   EXPECT_LT(counted.cost.forward_equivalents, 1.1 * 2e4);

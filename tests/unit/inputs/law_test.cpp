@@ -108,7 +108,10 @@ TEST(Law, RedrawsAsItMakes) {
 }
 
 TEST(Law, WhatAModelCannotReadIsRefused) {
-  ModelConfig config{.model_name = "small", .n_ctx = 8, .d_vocab = 6};
+  ModelConfig config;
+  config.model_name = "small";
+  config.n_ctx = 8;
+  config.d_vocab = 6;
   check_fits(ChainLaw(8, 6), config, "");
   EXPECT_THROW(check_fits(ChainLaw(9, 6), config, ""), InputError);
   EXPECT_THROW(check_fits(ChainLaw(8, 7), config, ""), InputError);

@@ -125,7 +125,9 @@ TEST(Replicas, LognormalOnesAreMissedAsOftenAsNominalOnBothSides) {
     const Misses misses = misses_of(sd, 1.0, kTrials);
     EXPECT_LE(misses.high, 41) << sd;
     EXPECT_LE(misses.low, 41) << sd;
-    if (kTrials == 1000) EXPECT_GE(misses.high, 8) << sd;
+    if (kTrials == 1000) {
+      EXPECT_GE(misses.high, 8) << sd;
+    }
   }
   // One in five dies out: no more misses than nominal.
   const Misses some_die = misses_of(1.0, 0.8, kTrials);
