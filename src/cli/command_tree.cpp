@@ -14,7 +14,8 @@ CommandOption option_of(const CLI::Option& option) {
 }
 
 CommandNode node_of(const CLI::App& app, std::vector<std::string> path) {
-  CommandNode node{.path = std::move(path), .description = app.get_description(), .options = {}, .commands = {}};
+  CommandNode node{
+      .path = std::move(path), .description = app.get_description(), .options = {}, .commands = {}};
   for (const CLI::Option* option : app.get_options())
     if (option->get_positional() || !option->get_lnames().empty()) node.options.push_back(option_of(*option));
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {

@@ -9,8 +9,8 @@
 namespace deeptail::cli {
 
 struct CommandOption {
-  std::string name;         // --model; a positional: TEXT
-  std::string value;        // TEXT, UINT ...; empty for a flag
+  std::string name;   // --model; a positional: TEXT
+  std::string value;  // TEXT, UINT ...; empty for a flag
   std::string description;
   bool positional = false;
 };

@@ -101,7 +101,8 @@ std::string fish_script(const CommandNode& root) {
     std::string condition = "true";
     for (const std::string& name : node->path) condition += "; and __fish_seen_subcommand_from " + name;
     const std::vector<std::string> below = command_names(*node);
-    if (!below.empty()) condition += fmt::format("; and not __fish_seen_subcommand_from {}", fmt::join(below, " "));
+    if (!below.empty())
+      condition += fmt::format("; and not __fish_seen_subcommand_from {}", fmt::join(below, " "));
     for (const CommandNode& command : node->commands)
       out += fmt::format("complete -c deeptail -f -n '{}' -a {} -d {}\n", condition, command.path.back(),
                          fish_quoted(command.description));
@@ -123,7 +124,8 @@ std::string completion_script(const CommandNode& root, const std::string& shell)
 }
 
 void add_completion(CLI::App& app) {
-  auto* command = app.add_subcommand("completion", "Print a script that completes commands and flags in a shell");
+  auto* command =
+      app.add_subcommand("completion", "Print a script that completes commands and flags in a shell");
   auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "bash, zsh or fish")->required();
   command->callback([&app, shell] { fmt::print("{}", completion_script(command_tree(app), *shell)); });

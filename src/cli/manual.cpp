@@ -31,7 +31,8 @@ std::string page_name(const CommandNode& command) {
 }
 
 std::string synopsis(const CommandNode& command) {
-  std::string out = fmt::format(".B deeptail{}{}\n", command.path.empty() ? "" : " ", fmt::join(command.path, " "));
+  std::string out =
+      fmt::format(".B deeptail{}{}\n", command.path.empty() ? "" : " ", fmt::join(command.path, " "));
   if (!command.commands.empty()) out += ".I COMMAND\n";
   for (const CommandOption& option : command.options)
     if (option.positional) out += fmt::format(".I {}\n", roff(option.name));
@@ -44,17 +45,20 @@ std::string manual_page(const CommandNode& command, std::string_view version) {
   const std::string name = page_name(command);
   std::string upper = name;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
-  std::string out = fmt::format(".TH {} 1 \"\" \"deeptail {}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}", roff(upper), version,
-                                roff(name), roff(command.description), synopsis(command));
+  std::string out =
+      fmt::format(".TH {} 1 \"\" \"deeptail {}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}", roff(upper),
+                  version, roff(name), roff(command.description), synopsis(command));
   if (!command.commands.empty()) out += ".SH COMMANDS\n";
   for (const CommandNode& below : command.commands)
     out += fmt::format(".TP\n.B {}\n{}\n", roff(below.path.back()), roff(below.description));
   if (!command.options.empty()) out += ".SH OPTIONS\n";
   for (const CommandOption& option : command.options)
-    out += fmt::format(".TP\n.B {}{}{}\n{}\n", roff(option.name), option.value.empty() ? "" : " ", roff(option.value),
-                       roff(option.description));
-  out += ".SH EXIT STATUS\n0: done; 1: a fault of deeptail; 2: a mistake in the command or its files, told in one sentence; 3: "
-         "interrupted, what was finished is kept; 4: the budget was spent.\n";
+    out += fmt::format(".TP\n.B {}{}{}\n{}\n", roff(option.name), option.value.empty() ? "" : " ",
+                       roff(option.value), roff(option.description));
+  out +=
+      ".SH EXIT STATUS\n0: done; 1: a fault of deeptail; 2: a mistake in the command or its files, told in "
+      "one sentence; 3: "
+      "interrupted, what was finished is kept; 4: the budget was spent.\n";
   return out;
 }
 

@@ -19,7 +19,9 @@ std::vector<fs::path>& added_folders() {
 
 }  // namespace
 
-void add_data_folder(std::string folder) { added_folders().push_back(fs::path(std::move(folder)).lexically_normal()); }
+void add_data_folder(std::string folder) {
+  added_folders().push_back(fs::path(std::move(folder)).lexically_normal());
+}
 
 std::vector<fs::path> data_places(std::string_view kind) {
   std::vector<fs::path> places;

@@ -87,7 +87,8 @@ void read_merges(const JsonNode& node, const VocabIds& ids, ModelSpec& model) {
     const auto id_of = [&](std::string_view token, std::string_view role) {
       const auto found = ids.find(token);
       if (found == ids.end())
-        throw InputError("{}: {} \"{}\" is not in model.vocab", node.element(i).where(), role, printable(token));
+        throw InputError("{}: {} \"{}\" is not in model.vocab", node.element(i).where(), role,
+                         printable(token));
       return found->second;
     };
     model.merges.push_back(

@@ -38,7 +38,8 @@ TEST_F(TuneCommand, TuneContinuesAndWritesTheTable) {
 
 TEST_F(TuneCommand, TuneTellsAFullDiskAndKeepsWhatIsNotItsOwn) {
   const std::string notes = write("notes", "no line of ours, and no end of line");
-  refused(tune("--temperatures 1 --out " + notes), "holds no search for temperatures; choose another file (--out)");
+  refused(tune("--temperatures 1 --out " + notes),
+          "holds no search for temperatures; choose another file (--out)");
   EXPECT_EQ(read(notes), "no line of ours, and no end of line");
 
   struct rlimit before {};
