@@ -8,6 +8,7 @@
 // as it is.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,10 @@ class AnyParticles {
     std::function<void(std::span<const std::uint32_t> parents)>
         resample;  // there may be more or fewer than before
     std::function<MoveStats(double level, std::size_t number, std::uint64_t seed)> move;
+    // What particles pay (concept Paying), where that is not 1 for the event: weights of a law other than the
+    // prior, or values of your own.
+    std::function<void(std::span<const std::uint32_t> who, std::span<double> out)> log_payoffs = {};
+    bool pays_below = false;  // particles below the threshold pay, too
   };
   explicit AnyParticles(Functions functions) : functions_(std::move(functions)) {}
 
@@ -44,11 +49,18 @@ class AnyParticles {
   MoveStats move(double level, std::size_t number, std::uint64_t seed) {
     return functions_.move(level, number, seed);
   }
+  void log_payoffs(std::span<const std::uint32_t> who, std::span<double> out) {
+    if (functions_.log_payoffs)
+      functions_.log_payoffs(who, out);
+    else
+      std::fill(out.begin(), out.end(), 0.0);
+  }
+  bool pays_below() const { return functions_.pays_below; }
 
  private:
   Functions functions_;
   std::size_t size_ = 0;
 };
-static_assert(Particles<AnyParticles>);
+static_assert(Paying<AnyParticles>);
 
 }  // namespace deeptail

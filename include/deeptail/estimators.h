@@ -170,6 +170,11 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
 
 // Splitting on the token sequences themselves (docs/tokensplit.md). A pilot finds levels and moves;
 // independent replicas on these, with random numbers of their own, give the estimate: their mean is unbiased.
+enum class Tilting { kAuto, kNone };  // kNone: all particles are drawn from the law itself
+template <>
+struct EnumNames<Tilting> {
+  static constexpr std::string_view kAll[] = {"auto", "none"};
+};
 struct TokensplitConfig {
   double budget = 0.0;  // forward-pass equivalents: flops over those of a plain pass over all positions;
                         // 0: tokensplit_budget()
@@ -183,6 +188,7 @@ struct TokensplitConfig {
   double taper = 8.0;          // particles at the first level over those at the last
   std::size_t first_draw = 0;  // plain samples at the start of each replica; 0: from the budget
   std::size_t moves = 0;       // most per level; 0: from the budget
+  Tilting tilt = Tilting::kAuto;     // rare tokens, and those that a scan finds, are drawn more often, with weights
   void validate() const;
 };
 // The default budget: what 1.9 million re-scored proposals cost, and at most 4e5 (1e5 for dt-1l, 4e5 for

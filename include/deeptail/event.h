@@ -58,6 +58,10 @@ class Scorer {
   virtual ScoreHints hints() const { return {}; }
   // From now on these are the held inputs; at most ScorerOptions::max_held.
   virtual Work hold(const EventInputs& inputs, const ScoreHints& hints) = 0;
+  // The scores of proposals, none of which is taken: what is held stays. out: [n].
+  virtual Work rescore(const Proposals& proposals, std::span<double> out) {
+    return scores(proposals.changed, out);
+  }
   // accept[i] = (score of proposal i >= level). Accepted ones are held instead of what they are copies of.
   virtual Work decide(double level, const Proposals& proposals, std::span<std::uint8_t> accept) = 0;
 };

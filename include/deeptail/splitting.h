@@ -4,9 +4,11 @@
 // It knows nothing of language models: a population of particles is anything that can be sampled, scored,
 // copied and moved (concept Particles). The event is score >= threshold. With levels fixed beforehand the
 // product is unbiased for any number of moves; with levels chosen from the population it is consistent
-// (docs/splitting.md).
+// (docs/splitting.md). Particles may be drawn from another law than the one asked about, or pay other sums
+// than 1 for the event: then the answer is the mean of what they pay (concept Paying).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -47,6 +49,16 @@ concept Particles = requires(P& p, const P& c, std::size_t n, std::uint64_t seed
     p.move(level, n, seed)
     } -> std::same_as<MoveStats>;  // (level, its number, seed): all particles are at or
                                    // above the level; leaves (prior given score >= level) as it is
+};
+
+// Particles that pay: the run's answer is the mean of payoff(x) over draws x from the particles' own law,
+// the base. With a base q instead of the prior, payoff = prior(x) / q(x) where x has the event gives the
+// event's probability under the prior, whatever q is.
+template <class P>
+concept Paying = Particles<P> && requires(P& p, const P& c, std::span<const std::uint32_t> who,
+                                          std::span<double> out) {
+  p.log_payoffs(who, out);  // [who.size()]; minus infinity for nothing
+  { c.pays_below() } -> std::convertible_to<bool>;  // do particles below the threshold pay, too?
 };
 
 // What the counters of the random numbers have room for (step_index), and more than anyone needs.
@@ -94,9 +106,10 @@ struct EnumNames<SplittingEnd> {
   static constexpr std::string_view kAll[] = {"reached", "extinct", "plateau", "stopped"};
 };
 
-// Independent draws from the prior, and how many of them had the event.
+// Independent draws from the prior, or a base law, and how many of them had the event.
 struct FirstDraw {
   std::size_t n = 0, hits = 0;
+  double log_most = 0.0;  // log of the largest prior / base that an input can have; 0: they are the prior's own
   FirstDraw& operator+=(const FirstDraw& other);
   // All that they say of the event: an upper bound for log p, one-sided (Clopper and Pearson). What comes
   // after them may have lost the way to the event without a trace, so where it was not reached no level
@@ -106,8 +119,11 @@ struct FirstDraw {
 
 struct SplittingRun {
   SplittingEnd end = SplittingEnd::kReached;
-  double log_p = 0.0;  // minus infinity unless reached
-  FirstDraw first = {};
+  double log_p = 0.0;      // log of what particles pay on average; minus infinity where nobody did
+  double log_reach = 0.0;  // log of the product of the fractions: how likely the base law gets this far
+  bool weighted = false;   // some did not pay 1
+  double effective_share = 1.0;  // of the last survivors, (sum of payoffs)^2 / (n times the sum of squares)
+  FirstDraw first = {};          // under the base law
   // Relative variances of p, estimated from this run alone.
   double genealogy_variance =
       0.0;                      // from shared ancestors; at least level_variance with independent particles
@@ -132,6 +148,8 @@ class Genealogy {
   // Survival of the present particles at one level; fills ancestors and sibling_correlation.
   void survive(std::span<const std::uint32_t> survivors, Level& level);
   void resample(std::span<const std::uint32_t> parents);
+  // The last survivors count by what they pay, in logs: [survivors]. Returns their effective share.
+  double weigh(std::span<const std::uint32_t> survivors, std::span<const double> log_payoffs);
   // Relative variance of the product, from the ancestors of the last survivors (Lee and Whiteley 2018).
   double variance() const;
   // Relative variance summed over levels: (1 - p) / (p n) times (1 + correlation among siblings).
@@ -148,6 +166,11 @@ class Genealogy {
 
 FirstDraw hits_among(std::span<const double> scores, double threshold);
 
+// log(e^a + e^b).
+double log_add(double a, double b);
+// log of the mean over n of what some of them pay, in logs; the others pay nothing.
+double log_mean_payoff(std::span<const double> log_payoffs, std::size_t n);
+
 // --- the loop ---
 
 // Called after each level is settled; returning false ends the run.
@@ -163,12 +186,56 @@ bool cut_short(const P& particles) {
   return false;
 }
 
+// What has been paid. A particle pays once, where it ends: those below the next level when they are dropped
+// (the tail integral, docs/splitting.md), the others at the event.
+template <class P>
+class Payments {
+ public:
+  explicit Payments(P& particles) : particles_(particles) {}
+
+  // The particles that do not go on; log_reach: of the population that they belong to.
+  void dropped(std::span<const double> scores, double level, double log_reach) {
+    if constexpr (Paying<P>) {
+      if (!particles_.pays_below()) return;
+      std::vector<std::uint32_t> who;
+      for (std::size_t i = 0; i < scores.size(); ++i)
+        if (!(scores[i] >= level)) who.push_back(static_cast<std::uint32_t>(i));
+      log_paid_ = log_add(log_paid_, log_reach + log_mean_payoff(ask(who), scores.size()));
+    }
+  }
+  // The survivors of the last level, out of n.
+  void reached(std::span<const std::uint32_t> survivors, std::size_t n, double log_reach_before,
+               Genealogy& genealogy, SplittingRun& run) {
+    if constexpr (Paying<P>) {
+      const auto payoffs = ask(survivors);
+      run.weighted = std::any_of(payoffs.begin(), payoffs.end(), [](double v) { return v != 0.0; });
+      run.effective_share = genealogy.weigh(survivors, payoffs);
+      log_paid_ = log_add(log_paid_, log_reach_before + log_mean_payoff(payoffs, n));
+    } else {
+      log_paid_ = run.log_reach;
+    }
+  }
+  double log_paid() const { return log_paid_; }
+
+ private:
+  std::span<const double> ask(std::span<const std::uint32_t> who) {
+    log_payoffs_.resize(who.size());
+    if (!who.empty()) particles_.log_payoffs(who, log_payoffs_);
+    return log_payoffs_;
+  }
+
+  P& particles_;
+  std::vector<double> log_payoffs_;
+  double log_paid_ = -std::numeric_limits<double>::infinity();
+};
+
 template <Particles P, Observer<P>... O>
 SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uint64_t seed, O&... observers) {
   config.validate();
   SplittingRun run;
   particles.sample(config.first_draw(), seed);
   Genealogy genealogy(particles.size());
+  Payments<P> payments(particles);
   std::vector<double> scores;
   std::vector<std::uint32_t> survivors;
   double level = -std::numeric_limits<double>::infinity();
@@ -176,7 +243,7 @@ SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uin
     run.end = end;
     run.genealogy_variance = std::max(genealogy.variance(), genealogy.independent_variance());
     run.level_variance = genealogy.level_variance();
-    if (end != SplittingEnd::kReached) run.log_p = -std::numeric_limits<double>::infinity();
+    run.log_p = end == SplittingEnd::kStopped ? -std::numeric_limits<double>::infinity() : payments.log_paid();
     return run;
   };
   for (std::size_t k = 0;; ++k) {
@@ -200,10 +267,15 @@ SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uin
       if (scores[i] >= level) survivors.push_back(static_cast<std::uint32_t>(i));
     Level& record = run.levels.emplace_back(Level{.level = level});
     genealogy.survive(survivors, record);
+    payments.dropped(scores, level, run.log_reach);
     if (survivors.empty()) return finish(SplittingEnd::kExtinct);
-    run.log_p += std::log(record.survive_fraction);
+    const double log_reach_before = run.log_reach;
+    run.log_reach += std::log(record.survive_fraction);
     const bool go_on = (observers(record, particles, scores) && ... && true);
-    if (level >= config.threshold) return finish(SplittingEnd::kReached);
+    if (level >= config.threshold) {
+      payments.reached(survivors, scores.size(), log_reach_before, genealogy, run);
+      return finish(SplittingEnd::kReached);
+    }
     if (!go_on) return finish(SplittingEnd::kStopped);
 
     const auto parents = resample(survivors, config.size_at(k), config.resampling, seed, k);

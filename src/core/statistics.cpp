@@ -4,6 +4,7 @@
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/special_functions/beta.hpp>
+#include <cmath>
 
 namespace deeptail {
 
@@ -23,6 +24,11 @@ double chi_squared_upper_quantile(double p, double degrees) {
 }
 
 double normal_tail(double x) { return cdf(complement(Normal(), x)); }
+double log_normal_tail(double x) {
+  if (x < 30.0) return std::log(0.5 * std::erfc(x / std::sqrt(2.0)));
+  const double t = 1.0 / (x * x);  // asymptotic: the first terms are exact to 1e-8 here
+  return -0.5 * x * x - std::log(x * std::sqrt(2.0 * M_PI)) + std::log1p(-t + 3.0 * t * t - 15.0 * t * t * t);
+}
 double normal_upper_quantile(double p) { return quantile(complement(Normal(), p)); }
 double normal_quantile(double p) { return quantile(Normal(), p); }
 

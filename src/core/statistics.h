@@ -11,6 +11,7 @@ double chi_squared_upper_quantile(double p, double degrees);
 
 // The same of the standard normal and of Student's t, and the x with Pr[X <= x] = p.
 double normal_tail(double x);
+double log_normal_tail(double x);  // of far tails, too
 double normal_upper_quantile(double p);
 double normal_quantile(double p);
 double student_t_density(double x, double degrees);

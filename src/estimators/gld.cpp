@@ -2,22 +2,12 @@
 #include <cmath>
 #include <limits>
 
+#include "core/statistics.h"
 #include "core/stopwatch.h"
 #include "estimators/cloud.h"
 #include "estimators/method_list.h"
 
 namespace deeptail {
-
-namespace {
-
-// log Pr[N(0, 1) > z].
-double log_normal_tail(double z) {
-  if (z < 30.0) return std::log(0.5 * std::erfc(z / std::sqrt(2.0)));
-  const double t = 1.0 / (z * z);  // asymptotic: the first terms are exact to 1e-8 here
-  return -0.5 * z * z - std::log(z * std::sqrt(2.0 * M_PI)) + std::log1p(-t + 3.0 * t * t - 15.0 * t * t * t);
-}
-
-}  // namespace
 
 Estimate gld(const Head& head, const Activations& activations, const Target& target, ThreadPool& pool) {
   const Stopwatch watch;

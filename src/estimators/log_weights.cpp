@@ -7,11 +7,6 @@
 
 namespace deeptail {
 
-double log_add(double a, double b) {
-  const double top = std::max(a, b);
-  return top == kLogZero ? kLogZero : top + std::log1p(std::exp(std::min(a, b) - top));
-}
-
 void WeightSums::add(double log_weight) {
   ++count;
   log_sum = log_add(log_sum, log_weight);

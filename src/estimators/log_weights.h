@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
+#include "deeptail/splitting.h"
+
 namespace deeptail {
 
 inline constexpr double kLogZero = -std::numeric_limits<double>::infinity();
-
-double log_add(double a, double b);  // log(e^a + e^b)
 
 struct WeightSums {
   std::uint64_t count = 0;

@@ -27,9 +27,14 @@ constexpr SettingRow kTaper{.key = "taper",
                             .low = 1.0,
                             .with_ends = true,
                             .usual = "8"};
+constexpr SettingRow kTilt{.key = "tilt",
+                           .help = "Draw rare tokens, and those that a scan finds, more often, with weights",
+                           .kind = SettingKind::kChoice,
+                           .words = EnumNames<Tilting>::kAll,
+                           .usual = "auto"};
 constexpr const SettingRow* kTokensplitSettings[] = {&kBudget,    &kReplicas, &kRelError,        &kParticles,
                                                      &kFirstDraw, &kMoves,    &kSurviveFraction, &kForgotten,
-                                                     &kTaper,     &kDevice};
+                                                     &kTaper,     &kTilt,     &kDevice};
 
 struct TokensplitSettings {
   TokensplitConfig config = {};
@@ -57,6 +62,7 @@ TokensplitSettings read_tokensplit(SettingReader& s) {
   s.take(kSurviveFraction, config.survive_fraction);
   s.take(kForgotten, config.forgotten);
   s.take(kTaper, config.taper);
+  s.take(kTilt, config.tilt);
   s.take(kDevice, out.device);
   config.validate();
   return out;

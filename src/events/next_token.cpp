@@ -45,10 +45,12 @@ class NextTokenScorer final : public Scorer {
   Work scores(const EventInputs& inputs, std::span<double> out) override;
   ScoreHints hints() const override { return {.usual_winners = most_frequent(others_)}; }
   Work hold(const EventInputs& inputs, const ScoreHints& hints) override;
+  Work rescore(const Proposals& proposals, std::span<double> out) override;
   Work decide(double level, const Proposals& proposals, std::span<std::uint8_t> accept) override;
 
  private:
   Work forwards(TokenBatch batch) const;
+  Work take(const Proposals& proposals);  // into proposals_
   std::uint64_t ask(double level, std::size_t n, ConstRows resid, std::span<std::uint8_t> accept,
                     std::size_t worker) const;
 
@@ -104,16 +106,41 @@ std::uint64_t NextTokenScorer::ask(double level, std::size_t n, ConstRows resid,
                       : test_->at_least(level, n, resid, accept, scratch);
 }
 
-Work NextTokenScorer::decide(double level, const Proposals& p, std::span<std::uint8_t> accept) {
+Work NextTokenScorer::take(const Proposals& p) {
   const TokenBatch batch = p.changed.inputs;
-  const ModelConfig& config = model_.config();
   Work work{.rescored = batch.size()};
   proposals_.clear();
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const std::size_t length = batch.length_of(i);
     proposals_.push_back({p.held[i], batch.row(i), length});
-    work.flops += rescoring_flops(config, length, std::min<std::size_t>(p.first_changed[i], length - 1));
+    work.flops +=
+        rescoring_flops(model_.config(), length, std::min<std::size_t>(p.first_changed[i], length - 1));
   }
+  return work;
+}
+
+Work NextTokenScorer::rescore(const Proposals& p, std::span<double> out) {
+  const std::size_t n = out.size(), d = model_.config().d_model;
+  Work work = take(p);
+  if (resid_.size() < n * d) resid_.resize(n * d);
+  margins_.resize(n);
+  const auto keep = [&](std::size_t at, std::size_t count, ConstRows resid, std::span<std::uint8_t> accept,
+                        std::size_t) {
+    for (std::size_t i = 0; i < count; ++i) std::copy_n(resid.row(i), d, resid_.data() + (at + i) * d);
+    std::fill_n(accept.begin(), count, std::uint8_t{0});
+  };
+  rescorer_.propose(proposals_, std::ref(keep));
+  margins(model_.head(), target_, n, {resid_.data(), d}, pool_, margins_);
+  for (std::size_t i = 0; i < n; ++i) out[i] = score_of(margins_[i]);
+  work.logits = n * model_.config().d_vocab;
+  work.flops += 2.0 * static_cast<double>(d) * static_cast<double>(work.logits);
+  return work;
+}
+
+Work NextTokenScorer::decide(double level, const Proposals& p, std::span<std::uint8_t> accept) {
+  const TokenBatch batch = p.changed.inputs;
+  const ModelConfig& config = model_.config();
+  Work work = take(p);
   const auto answer = [&](std::size_t at, std::size_t n, ConstRows resid, std::span<std::uint8_t> accepted,
                           std::size_t worker) {
     logits_[worker] += ask(level, n, resid, accepted, worker);

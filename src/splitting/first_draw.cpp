@@ -14,13 +14,14 @@ FirstDraw hits_among(std::span<const double> scores, double threshold) {
 FirstDraw& FirstDraw::operator+=(const FirstDraw& other) {
   n += other.n;
   hits += other.hits;
+  log_most = std::max(log_most, other.log_most);
   return *this;
 }
 
 double FirstDraw::log_upper(double confidence) const {
   if (hits >= n) return 0.0;
   const auto h = static_cast<double>(hits), misses = static_cast<double>(n - hits);
-  return std::log(beta_upper_quantile(h + 1.0, misses, 1.0 - confidence));
+  return std::min(0.0, log_most + std::log(beta_upper_quantile(h + 1.0, misses, 1.0 - confidence)));
 }
 
 }  // namespace deeptail

@@ -71,6 +71,27 @@ void Genealogy::resample(std::span<const std::uint32_t> parents) {
   has_parents_ = true;
 }
 
+double Genealogy::weigh(std::span<const std::uint32_t> survivors, std::span<const double> log_payoffs) {
+  const double top = *std::max_element(log_payoffs.begin(), log_payoffs.end());
+  if (std::isinf(top)) return 0.0;
+  std::unordered_map<std::uint32_t, double> by_ancestor;
+  double sum = 0.0, squares = 0.0;
+  for (std::size_t i = 0; i < survivors.size(); ++i) {
+    const double payoff = std::exp(log_payoffs[i] - top);
+    by_ancestor[ancestor_[survivors[i]]] += payoff;
+    sum += payoff;
+    squares += payoff * payoff;
+  }
+  same_ancestor_ = 0.0;
+  for (const auto& [who, payoff] : by_ancestor) same_ancestor_ += (payoff / sum) * (payoff / sum);
+  const auto m = static_cast<double>(survivors.size());
+  const double share = sum * sum / (m * squares);
+  const double spread = (1.0 / share - 1.0) / m;  // relative variance of the mean payoff of m of them
+  independent_variance_ += spread;
+  level_variance_ += spread;
+  return share;
+}
+
 double Genealogy::variance() const {
   return std::max(0.0, 1.0 - std::exp(log_factor_) * (1.0 - same_ancestor_));
 }

@@ -84,7 +84,7 @@ LogInterval interval_of(std::span<const SplittingRun> runs, double own, double c
 std::size_t only_drawn(std::span<const SplittingRun> runs) {
   std::size_t n = 0;
   for (const auto& run : runs) {
-    if (run.levels.size() != 1 || run.end == SplittingEnd::kStopped) return 0;
+    if (run.levels.size() != 1 || run.weighted || run.end == SplittingEnd::kStopped) return 0;
     n += run.levels.front().particles;
   }
   return n;

@@ -4,6 +4,12 @@
 
 namespace deeptail {
 
+void TokenProblem::log_payoffs(TokenBatch inputs, std::span<const std::uint32_t> who,
+                               std::span<double> out) const {
+  for (std::size_t i = 0; i < who.size(); ++i)
+    out[i] = mixture == nullptr ? 0.0 : mixture->log_weight(inputs.sequence(who[i]));
+}
+
 std::vector<std::size_t> TokenProblem::free_parts() const {
   std::vector<std::size_t> free = law.free_parts();
   for (std::size_t part = law.facts().n_parts; part < n_parts(); ++part) free.push_back(part);

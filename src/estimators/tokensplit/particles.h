@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "estimators/tokensplit/mixture.h"
 #include "estimators/tokensplit/move_policy.h"
 
 namespace deeptail {
@@ -16,7 +17,10 @@ struct TokenProblem {
   const Event& event;
   const FirstLayerTable* table = nullptr;
   const Screen* screen = nullptr;
+  const Mixture* mixture = nullptr;  // where the law is one of its components; null: the law is the prior
 
+  // What inputs that have the event pay.
+  void log_payoffs(TokenBatch inputs, std::span<const std::uint32_t> who, std::span<double> out) const;
   std::size_t length() const { return law.facts().max_length; }
   std::size_t n_parts() const {
     return law.facts().n_parts + event.n_parts();
@@ -39,6 +43,10 @@ class InputParticles final {
     return move_by_policy(*this, policy_, level, number, seed);
   }
   bool stopped() const { return policy_.stopped(); }
+  void log_payoffs(std::span<const std::uint32_t> who, std::span<double> out) const {
+    problem_.log_payoffs(inputs(), who, out);
+  }
+  static bool pays_below() { return false; }
 
   TokenBatch inputs() const { return inputs_.batch(); }
   const Work& work() const { return work_; }
@@ -85,6 +93,6 @@ class InputParticles final {
   std::vector<std::uint32_t> held_, first_changed_;
   std::vector<std::uint8_t> accept_;
 };
-static_assert(Particles<InputParticles>);
+static_assert(Paying<InputParticles>);
 
 }  // namespace deeptail

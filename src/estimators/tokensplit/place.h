@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 
 #include "estimators/tokensplit/plan.h"
+#include "estimators/tokensplit/probe.h"
 #include "estimators/tokensplit/served_particles.h"
 
 namespace deeptail {
@@ -14,6 +16,18 @@ struct CpuPlace {
   static constexpr Device kDevice = Device::kCpu;
   TokenProblem problem;
 
+  // The same problem with populations under a component of a mixture.
+  CpuPlace under(const Mixture& mixture, std::size_t c) const {
+    return {{.model = problem.model,
+             .law = mixture.law(c),
+             .event = problem.event,
+             .table = problem.table,
+             .screen = problem.screen,
+             .mixture = &mixture}};
+  }
+  CpuProbe probe(Inputs& contexts, std::size_t count, ThreadPool& pool) const {
+    return {problem, contexts, count, pool};
+  }
   InputParticles population(std::size_t max_particles, MovePolicy& policy, ThreadPool& pool) const {
     return {problem, max_particles, policy, pool};
   }
@@ -31,9 +45,16 @@ struct ServedPlace {
   static constexpr Device kDevice = Device::kCuda;
   TokenProblem problem;
   ParticleService& service;
+  std::shared_ptr<const ServedBase> base = {};  // null: the prior
 
+  ServedPlace under(const Mixture& mixture, std::size_t c) const {
+    return {{.model = problem.model, .law = mixture.law(c), .event = problem.event, .mixture = &mixture},
+            service,
+            std::make_shared<const ServedBase>(service, mixture.component(c))};
+  }
+  ServedProbe probe(Inputs&, std::size_t count, ThreadPool&) const { return {problem, count, service}; }
   ServedParticles population(std::size_t, MovePolicy& policy, ThreadPool& pool) const {
-    return {problem, service, policy, pool};
+    return {problem, base == nullptr ? ParticleDevice::kPrior : base->number(), service, policy, pool};
   }
   // Every replica has a thread that mostly waits.
   static std::size_t replicas_at_once(const TokensplitConfig& config, std::size_t) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimators/tokensplit/look.h"
+
 namespace deeptail {
 
 namespace {
@@ -158,6 +160,11 @@ double tokensplit_budget(const ModelConfig& config, const InputLaw& law, Device 
   return default_budget(config, law.facts().max_length, changed, device);
 }
 
+std::size_t look_size(const TokensplitConfig& c) {
+  constexpr double kShare = 0.01;
+  return std::clamp(static_cast<std::size_t>(kShare * c.budget), std::size_t{64}, kUsualMostFirstDraw);
+}
+
 PilotConfig pilot_config(const TokensplitConfig& c, double unit) {
   const auto n = std::clamp(static_cast<std::size_t>(c.budget / 2000.0), std::size_t{64}, std::size_t{256});
   return {.n_particles = n,
@@ -168,14 +175,7 @@ PilotConfig pilot_config(const TokensplitConfig& c, double unit) {
           .flops = kPilotShare * c.budget * unit};
 }
 
-Sizes Sizes::doubled() const {
-  Sizes twice{.first_draw = 2 * first_draw, .flops = 2.0 * flops};
-  for (const std::size_t n : at_level) twice.at_level.push_back(2 * n);
-  return twice;
-}
-
 std::size_t Sizes::most() const { return *std::max_element(at_level.begin(), at_level.end()); }
-bool Sizes::valid() const { return most() <= kMostParticles && first_draw <= kMostFirstDraw; }
 
 Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
   const std::size_t n_levels = pilot.plan.levels.size();

@@ -1,6 +1,7 @@
 #include "estimators/tokensplit/replicas.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -52,6 +53,19 @@ struct Replica {
   TriggerPool triggers = {};
 };
 
+// Those at or above 0, each with its part of the replica's answer. log_reach: of the last level.
+template <class Population>
+void keep_hits(const Population& population, std::span<const double> scores, double log_reach,
+               TriggerPool& triggers) {
+  std::vector<std::uint32_t> hits;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    if (scores[i] >= 0.0) hits.push_back(static_cast<std::uint32_t>(i));
+  std::vector<double> log_parts(hits.size());
+  population.log_payoffs(hits, log_parts);
+  for (double& part : log_parts) part += log_reach - std::log(static_cast<double>(hits.size()));
+  triggers.add(population.inputs(), hits, scores, log_parts);
+}
+
 template <class Place>
 Replica run_replica(const TokensplitRun<Place>& run, const Plan& plan, const Sizes& sizes, std::uint64_t seed,
                     ThreadPool& pool) {
@@ -59,9 +73,10 @@ Replica run_replica(const TokensplitRun<Place>& run, const Plan& plan, const Siz
   if (!run.meter.goes_on()) return replica;
   ReplicaPolicy policy(plan, run.meter);
   auto particles = run.place.population(sizes.most(), policy, pool);
-  double told = 0.0;
+  double told = 0.0, log_reach = 0.0;
   const auto observe = [&](const Level& level, const auto& p, std::span<const double> scores) {
-    if (level.level >= 0.0) replica.triggers.add(p.inputs(), scores);
+    log_reach += std::log(level.survive_fraction);
+    if (level.level >= 0.0) keep_hits(p, scores, log_reach, replica.triggers);
     const double now = p.work().flops;
     return run.meter.add(now - std::exchange(told, now));
   };
@@ -89,7 +104,7 @@ Replicas run_replicas(const TokensplitRun<Place>& run, const Plan& plan, const S
   Replicas all;
   for (Replica& replica : replicas) {
     all.work += replica.work;
-    all.triggers.append(replica.triggers);
+    all.triggers.push_back(std::move(replica.triggers));
     all.first += replica.run.first;
     all.runs.push_back(std::move(replica.run));
   }

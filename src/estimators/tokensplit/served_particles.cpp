@@ -6,15 +6,16 @@
 
 namespace deeptail {
 
-ServedParticles::ServedParticles(const TokenProblem& problem, ParticleService& service, MovePolicy& policy,
-                                 ThreadPool& pool)
-    : config_(problem.model.config()),
-      dist_(*problem.law.tables()),
+ServedParticles::ServedParticles(const TokenProblem& problem, std::size_t base, ParticleService& service,
+                                 MovePolicy& policy, ThreadPool& pool)
+    : problem_(problem),
+      config_(problem.model.config()),
+      base_(base),
       target_(problem.event.next_token()->ids().front()),
       service_(service),
       policy_(policy),
       pool_(pool),
-      length_(dist_.length()) {}
+      length_(problem.length()) {}
 
 void ServedParticles::count_forwards(std::size_t n) {
   work_.forwards += n;
@@ -22,8 +23,7 @@ void ServedParticles::count_forwards(std::size_t n) {
 }
 
 void ServedParticles::sample(std::size_t n, std::uint64_t seed) {
-  tokens_.resize(n * length_);
-  sample_range(dist_, seed, 0, pool_, tokens_);
+  tokens_ = sample_inputs(problem_.law, seed, 0, n, pool_).tokens;
 }
 
 void ServedParticles::scores(std::span<double> out) {
@@ -43,11 +43,12 @@ void ServedParticles::resample(std::span<const std::uint32_t> parents) {
 // Work is counted as it is on the CPU, so that a budget buys the same: the few logits that settle a refusal
 // there are left out.
 MoveTally ServedParticles::run_moves(const MoveRound& round, MoveStats& stats) {
-  MoveOutcome outcome = service_.run_moves(round, tokens_, length_, target_);
+  MoveOutcome outcome = service_.run_moves(round, tokens_, length_, target_, base_);
   std::uint64_t proposed = 0;
   for (std::size_t i = 0; i < length_; ++i) {
     proposed += outcome.from[i];
-    work_.flops += static_cast<double>(outcome.from[i]) * rescoring_flops(config_, length_, i);
+    work_.flops += static_cast<double>(outcome.from[i]) *
+                   rescoring_flops(config_, length_, problem_.first_position(i));
   }
   work_.rescored += proposed;
   work_.logits += proposed * config_.d_vocab;

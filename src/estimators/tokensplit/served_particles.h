@@ -10,8 +10,8 @@ namespace deeptail {
 
 class ServedParticles final {
  public:
-  // The problem's law has tables, and its event is one next token.
-  ServedParticles(const TokenProblem& problem, ParticleService& service, MovePolicy& policy,
+  // The problem's event is one next token; its law is known to the service as `base`.
+  ServedParticles(const TokenProblem& problem, std::size_t base, ParticleService& service, MovePolicy& policy,
                   ThreadPool& pool);
 
   void sample(std::size_t n, std::uint64_t seed);
@@ -22,6 +22,10 @@ class ServedParticles final {
     return move_by_policy(*this, policy_, level, number, seed);
   }
   bool stopped() const { return policy_.stopped(); }
+  void log_payoffs(std::span<const std::uint32_t> who, std::span<double> out) const {
+    problem_.log_payoffs(inputs(), who, out);
+  }
+  static bool pays_below() { return false; }
 
   TokenBatch inputs() const { return {tokens_, length_}; }
   const Work& work() const { return work_; }
@@ -36,8 +40,9 @@ class ServedParticles final {
  private:
   void count_forwards(std::size_t n);
 
+  TokenProblem problem_;
   const ModelConfig& config_;
-  const Distribution& dist_;
+  std::size_t base_;
   TokenId target_;
   ParticleService& service_;
   MovePolicy& policy_;
@@ -46,6 +51,6 @@ class ServedParticles final {
   std::vector<TokenId> tokens_;  // [n, length]
   Work work_;
 };
-static_assert(Particles<ServedParticles>);
+static_assert(Paying<ServedParticles>);
 
 }  // namespace deeptail

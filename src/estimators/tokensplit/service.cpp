@@ -8,6 +8,7 @@ namespace deeptail {
 struct ParticleService::Request {
   const MoveRound* round = nullptr;  // null: margins are wanted
   TokenId target = 0;
+  std::size_t base = ParticleDevice::kPrior;
   std::size_t length = 0;
   std::span<std::uint32_t> cells = {};  // [n, length]
   std::span<Margin> margins = {};
@@ -61,11 +62,15 @@ double ParticleService::margins(std::span<const TokenId> tokens, std::size_t len
 }
 
 MoveOutcome ParticleService::run_moves(const MoveRound& round, std::span<TokenId> tokens, std::size_t length,
-                                       TokenId target) {
+                                       TokenId target, std::size_t base) {
   std::vector<std::uint32_t> cells(tokens.size());
   device_.encode(tokens, cells);
-  Request request{
-      .round = &round, .target = target, .length = length, .cells = cells, .outcome = MoveOutcome(length)};
+  Request request{.round = &round,
+                  .target = target,
+                  .base = base,
+                  .length = length,
+                  .cells = cells,
+                  .outcome = MoveOutcome(length)};
   if (round.count > 0) submit(request);
   device_.decode(cells, tokens);
   return std::move(request.outcome);
@@ -132,6 +137,7 @@ void ParticleService::run(Batch& batch, std::size_t lane) {
     pieces.push_back({.round = &round,
                       .target = p.request->target,
                       .first_particle = p.first,
+                      .base = p.request->base,
                       .first_step = round.first + p.steps,
                       .n_steps = batch.steps.back(),
                       .cells = p.cells(),

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "deeptail/model.h"
+#include "estimators/tokensplit/mixture.h"
 #include "estimators/tokensplit/moves.h"
 
 namespace deeptail {
@@ -38,6 +39,7 @@ struct MovePiece {
   const MoveRound* round;
   TokenId target;
   std::size_t first_particle;       // number of the first one within the population
+  std::size_t base;                 // the law that tokens are drawn from
   std::size_t first_step, n_steps;  // of the level's moves: part of the round
   std::span<std::uint32_t> cells;   // in and out
   MoveOutcome* outcome;             // added to: all but seconds
@@ -46,7 +48,11 @@ struct MovePiece {
 // Margins and moves in batches. Lanes may be used by different threads at the same time.
 class ParticleDevice {
  public:
+  static constexpr std::size_t kPrior = 0;  // the law that it was made with
   virtual ~ParticleDevice() = default;
+  // Another law on the same cells, that moves may draw from; its number. Any thread may call these.
+  virtual std::size_t add_base(const Component& component) = 0;
+  virtual void remove_base(std::size_t base) = 0;  // nobody moves under it any more
   virtual std::size_t lanes() const = 0;
   virtual std::size_t max_particles() const = 0;  // of a batch
   virtual std::size_t max_pieces() const = 0;
@@ -72,8 +78,9 @@ class ParticleService {
 
   // Both return when it is done, and throw what the device threw. length: of dist.
   double margins(std::span<const TokenId> tokens, std::size_t length, TokenId target, std::span<Margin> out);
-  MoveOutcome run_moves(const MoveRound& round, std::span<TokenId> tokens, std::size_t length,
-                        TokenId target);
+  MoveOutcome run_moves(const MoveRound& round, std::span<TokenId> tokens, std::size_t length, TokenId target,
+                        std::size_t base = ParticleDevice::kPrior);
+  ParticleDevice& device() { return device_; }
   // From now on, moves end where they are: the user wants to stop, and the runs will be told so.
   void hurry();
 
@@ -101,6 +108,21 @@ class ParticleService {
   std::exception_ptr failure_;       // the device is of no use any more
   bool hurry_ = false, stop_ = false;
   std::vector<std::thread> lanes_;
+};
+
+// A law that the service's device knows as long as this lives.
+class ServedBase {
+ public:
+  ServedBase(ParticleService& service, const Component& component)
+      : device_(service.device()), number_(device_.add_base(component)) {}
+  ~ServedBase() { device_.remove_base(number_); }
+  ServedBase(const ServedBase&) = delete;
+  ServedBase& operator=(const ServedBase&) = delete;
+  std::size_t number() const { return number_; }
+
+ private:
+  ParticleDevice& device_;
+  std::size_t number_;
 };
 
 }  // namespace deeptail

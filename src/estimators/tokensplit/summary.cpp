@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include "estimators/tokensplit/modes.h"
 
 namespace deeptail {
 
@@ -73,22 +76,56 @@ void fill_stopped(Estimate& e, const PilotResult& pilot) {
                                          pilot.run.levels.back().level));
 }
 
-void fill_from_replicas(Estimate& e, Replicas& all, double share, const FirstDraw& first, bool starved) {
+namespace {
+
+// Stopped ones count for nothing, and those that were fast are not a fair sample of all.
+void drop_stopped(Estimate& e, Replicas& all) {
   const std::size_t asked = all.runs.size();
-  std::erase_if(all.runs, was_stopped);
-  if (all.runs.size() < asked) {
-    // Those that were fast are not a fair sample of all.
-    e.guarantee = Guarantee::kConsistent;
-    e.warnings.push_back(fmt::format("stopped: {} of {} replicas were finished", all.runs.size(), asked));
+  std::size_t kept = 0;
+  for (std::size_t r = 0; r < asked; ++r) {
+    if (was_stopped(all.runs[r])) continue;
+    std::swap(all.runs[kept], all.runs[r]);
+    std::swap(all.triggers[kept++], all.triggers[r]);
   }
-  if (all.runs.empty()) {
-    e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
-    e.log_high = first.log_upper(e.confidence);
-    e.status = Status::kBudgetSpent;
-    return;
-  }
-  const ReplicaSummary s = combine_replicas(
-      all.runs, e.confidence, share * static_cast<double>(all.runs.size()) / static_cast<double>(asked));
+  all.runs.resize(kept);
+  all.triggers.resize(kept);
+  if (kept == asked) return;
+  e.guarantee = Guarantee::kConsistent;
+  e.warnings.push_back(fmt::format("stopped: {} of {} replicas were finished", kept, asked));
+}
+
+void fill_nothing(Estimate& e, const FirstDraw& first) {
+  e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
+  e.log_high = first.log_upper(e.confidence);
+  e.status = Status::kBudgetSpent;
+}
+
+// Mass that no replica saw cannot be computed. Parts that only one saw say how much there may be (Good and
+// Turing; the factor makes up for the noise of a sum that few terms dominate), and a floor stands for the
+// rest.
+void add_unseen(Estimate& e, const Replicas& all, const Distribution& prior) {
+  constexpr double kFloor = 1.25;
+  const ModeCount modes = count_modes(all.triggers, prior);
+  const double factor = 0.5 * (static_cast<double>(all.runs.size()) - 1.0);
+  const double seen = std::max(e.log_high, e.log_p + std::log(kFloor));
+  e.log_high = std::min(0.0, log_add(seen, e.log_p + std::log(factor * modes.unseen_share)));
+  e.diagnostics.insert(e.diagnostics.end(), {{"modes", static_cast<double>(modes.modes)},
+                                             {"modes_seen_by_all", static_cast<double>(modes.seen_by_all)},
+                                             {"modes_seen_by_one", static_cast<double>(modes.seen_by_one)},
+                                             {"unseen_share", modes.unseen_share}});
+  constexpr double kMuch = 0.1;
+  if (modes.unseen_share > kMuch)
+    e.warnings.push_back(
+        fmt::format("{:.0f} % of the answer comes from kinds of inputs that one replica of {} saw: others may "
+                    "have been missed; a larger budget would tell",
+                    100.0 * modes.unseen_share, all.runs.size()));
+}
+
+// asked: replicas that were to run. starved: they moved less than a pilot asked for.
+void fill_from_replicas(Estimate& e, const Replicas& all, std::size_t asked, bool starved,
+                        const Distribution* prior) {
+  const double finished = static_cast<double>(all.runs.size()) / static_cast<double>(asked);
+  const ReplicaSummary s = combine_replicas(all.runs, e.confidence, finished);
   e.log_p = s.log_p;
   e.log_low = s.log_low;
   e.log_high = s.log_high;
@@ -99,11 +136,116 @@ void fill_from_replicas(Estimate& e, Replicas& all, double share, const FirstDra
   for (const SplittingRun& run : all.runs) e.replica_log_p.push_back(run.log_p);
   e.levels = history(all.runs);
   if (s.extinct == all.runs.size()) e.status = Status::kExtinct;
-  bound_by_first_draws(e, s, all.runs.size(), first, starved);
+  const bool levels = all.runs.front().levels.size() > 1 || all.runs.front().weighted;
+  if (prior != nullptr && levels && s.extinct < all.runs.size()) add_unseen(e, all, *prior);
+  bound_by_first_draws(e, s, all.runs.size(), all.first, starved);
   if (s.disagree)
     e.warnings.emplace_back(
         "the replicas disagree more than their own genealogies explain: a mode may be missing; more "
         "particles, of a larger budget, would help");
+}
+
+// Replica r of each law, weighted by its share, as one run.
+SplittingRun sum_of(const std::vector<StratumRuns>& strata, std::size_t r) {
+  SplittingRun sum{.end = SplittingEnd::kExtinct, .log_p = -std::numeric_limits<double>::infinity()};
+  sum.weighted = true;
+  bool stopped = false;
+  double largest = -std::numeric_limits<double>::infinity();
+  for (const StratumRuns& s : strata) {
+    const SplittingRun& run = s.replicas.runs[r];
+    const double log_part = std::log(s.share) + run.log_p;
+    stopped = stopped || was_stopped(run);
+    if (run.end == SplittingEnd::kReached) sum.end = SplittingEnd::kReached;
+    sum.log_p = log_add(sum.log_p, log_part);
+    if (sum.levels.empty() || log_part > largest) {
+      sum.levels = run.levels;
+      sum.effective_share = run.effective_share;
+      largest = log_part;
+    }
+  }
+  if (stopped) sum.end = SplittingEnd::kStopped;
+  if (sum.end != SplittingEnd::kReached) return sum;
+  for (const StratumRuns& s : strata) {
+    const SplittingRun& run = s.replicas.runs[r];
+    const double square = std::exp(2.0 * (std::log(s.share) + run.log_p - sum.log_p));
+    sum.genealogy_variance += square * run.genealogy_variance;
+    sum.level_variance += square * run.level_variance;
+  }
+  return sum;
+}
+
+// Of all laws together; first draws are the first one's, which leaves no input out.
+Replicas combined(std::vector<StratumRuns>& strata) {
+  if (strata.size() == 1) {
+    Replicas all = std::move(strata.front().replicas);
+    all.first += strata.front().pilot.run.first;
+    return all;
+  }
+  Replicas all{.runs = {}, .first = strata.front().replicas.first};
+  all.first += strata.front().pilot.run.first;
+  for (std::size_t r = 0; r < strata.front().replicas.runs.size(); ++r) {
+    all.runs.push_back(sum_of(strata, r));
+    TriggerPool& pool = all.triggers.emplace_back();
+    for (const StratumRuns& s : strata) {
+      s.replicas.triggers[r].scale(std::log(s.share));
+      pool.append(s.replicas.triggers[r]);
+    }
+  }
+  return all;
+}
+
+// What each law's runs are of the answer.
+void fill_shares(Estimate& e, const std::vector<StratumRuns>& strata) {
+  if (strata.size() < 2) return;
+  std::vector<double> log_parts;
+  double sum = -std::numeric_limits<double>::infinity();
+  for (const StratumRuns& s : strata) {
+    double part = -std::numeric_limits<double>::infinity();
+    for (const SplittingRun& run : s.replicas.runs) part = log_add(part, run.log_p);
+    log_parts.push_back(part + std::log(s.share));
+    sum = log_add(sum, log_parts.back());
+  }
+  if (!std::isinf(sum)) e.diagnostics.push_back({"scanned_share", std::exp(log_parts[1] - sum)});
+}
+
+void warn_of_pilots(Estimate& e, const std::vector<StratumRuns>& strata) {
+  for (const StratumRuns& s : strata)
+    for (const std::string& warning : s.pilot.plan.warnings)
+      if (std::find(e.warnings.begin(), e.warnings.end(), warning) == e.warnings.end())
+        e.warnings.push_back(warning);
+  const PilotResult& first = strata.front().pilot;
+  if (first.run.end != SplittingEnd::kReached)
+    e.warnings.push_back(
+        fmt::format("the pilot ended ({}) below the event: from there on the replicas found it, or not, by "
+                    "sampling alone",
+                    name_of(first.run.end)));
+}
+
+}  // namespace
+
+Replicas fill_from_strata(Estimate& e, std::vector<StratumRuns>& strata, const Distribution* prior) {
+  warn_of_pilots(e, strata);
+  std::vector<std::pair<std::string, double>> shares;
+  fill_shares(e, strata);
+  shares = std::move(e.diagnostics);
+  const bool reached = std::any_of(strata.begin(), strata.end(), [](const StratumRuns& s) {
+    return s.pilot.run.end == SplittingEnd::kReached;
+  });
+  const bool starved = std::any_of(strata.begin(), strata.end(),
+                                   [](const StratumRuns& s) { return !s.pilot.plan.warnings.empty(); });
+  Replicas all = combined(strata);
+  const std::size_t asked = all.runs.size();
+  drop_stopped(e, all);
+  if (all.runs.empty()) {
+    fill_nothing(e, all.first);
+    if (reached)
+      e.warnings.push_back("the pilot reached the event; nothing is known of its error");
+  } else {
+    fill_from_replicas(e, all, asked, starved, prior);
+  }
+  e.diagnostics.insert(e.diagnostics.end(), shares.begin(), shares.end());
+  if (!reached && e.status == Status::kExtinct) e.status = Status::kNotReachedUpperBound;
+  return all;
 }
 
 }  // namespace deeptail

@@ -10,25 +10,26 @@ namespace deeptail {
 struct Replicas {
   std::vector<SplittingRun> runs;
   Work work = {};
-  TriggerPool triggers = {};
-  FirstDraw first = {};  // of all
+  std::vector<TriggerPool> triggers = {};  // [runs]
+  FirstDraw first = {};                    // of all
 };
 
 inline bool was_stopped(const SplittingRun& run) { return run.end == SplittingEnd::kStopped; }
 
-// By how much the lower bounds that rest on Markov's inequality shrink where replicas that disagree are run
-// again. The answer is then p1, of the first run, or p2, of the second. Both are nonnegative with mean p, the
-// second whatever the first one was, so Pr[answer > c p] <= Pr[p1 > c p] + Pr[p2 > c p] <= 2 / c: half of
-// what one run allows, also when the first one becomes the answer.
-inline double share_of_waves(bool second_possible) { return second_possible ? 0.5 : 1.0; }
+// One of the laws that an estimate ran under.
+struct StratumRuns {
+  double share;  // of the mixture
+  const PilotResult& pilot;
+  Replicas& replicas;
+};
 
 void fill_cost(Estimate& e, const Work& work, double flops_per_forward);
 
 // The pilot was stopped before it reached the event.
 void fill_stopped(Estimate& e, const PilotResult& pilot);
 
-// Takes stopped replicas out. share: of the bounds by Markov's inequality. first: the draws that pilot and
-// replicas began with. starved: replicas moved less than the pilot asked for.
-void fill_from_replicas(Estimate& e, Replicas& all, double share, const FirstDraw& first, bool starved);
+// Replica r of the answer is the sum of every law's r-th, by their shares. Takes the replicas out of the runs
+// and returns those that were finished, as they were combined. prior: where the law is tables; else null.
+Replicas fill_from_strata(Estimate& e, std::vector<StratumRuns>& strata, const Distribution* prior);
 
 }  // namespace deeptail

@@ -1,4 +1,4 @@
-// tokensplit: pilot, plan, replicas, one estimate.
+// tokensplit: a scan, laws to run under, for each of them pilot and replicas; one estimate.
 #include "estimators/tokensplit/tokensplit.h"
 
 #include <algorithm>
@@ -10,13 +10,19 @@
 #include "core/stopwatch.h"
 #include "deeptail/activations.h"
 #include "estimators/input_screen.h"
+#include "estimators/tokensplit/look.h"
 #include "estimators/tokensplit/replicas.h"
+#include "estimators/tokensplit/scan.h"
+#include "estimators/tokensplit/strata.h"
 
 namespace deeptail {
 
 namespace {
 
-constexpr std::uint64_t kPilotPart = 0, kScreenPart = 1, kReplicaParts = 2, kSecondWaveParts = 1 << 16;
+constexpr std::uint64_t kPilotPart = 0, kScreenPart = 1, kReplicaParts = 2;
+constexpr std::uint64_t kLookPart = 1 << 16, kScanPart = kLookPart + 1, kStratumParts = kLookPart + 2;
+constexpr double kScanShare = 0.15;        // of the budget
+constexpr std::size_t kFrequentHits = 10;  // of plain draws: no need for anything but the law itself
 constexpr std::size_t kDecidingPositions = 4;
 
 std::string default_or(std::size_t n) { return n == 0 ? "default" : fmt::format("{}", n); }
@@ -41,77 +47,15 @@ void require_memory(const TokensplitConfig& config, double bytes) {
                bytes, "take fewer particles, replicas or threads, or a smaller budget");
 }
 
-// One or two runs of all replicas.
-struct Waves {
-  Replicas answer;
-  Work work = {};                // of both
-  bool second_possible = false;  // whether or not it was needed
-  bool second_run = false;
-  std::vector<std::string> warnings = {};
+// A law under which the estimate runs, and its runs.
+template <class Place>
+struct Stratum {
+  Place place;
+  double share = 1.0;  // of the mixture
+  std::uint64_t seed = 0;
+  PilotResult pilot = {};
+  Replicas replicas = {};
 };
-
-bool disagreed(const Replicas& all) {
-  return std::none_of(all.runs.begin(), all.runs.end(), was_stopped) && combine_replicas(all.runs).disagree;
-}
-
-// Is there room for a second run with twice the particles, should the replicas disagree? Decided before the
-// first one: only then do the lower bounds know of it (share_of_waves).
-template <class Place>
-bool may_repeat(const TokensplitRun<Place>& run, const PilotResult& pilot, const Sizes& sizes,
-                const Sizes& doubled, double doubled_bytes) {
-  const double planned = (sizes.flops + doubled.flops) * static_cast<double>(run.config.replicas);
-  // Plain sampling has no modes to lose.
-  return pilot.plan.levels.size() > 1 && pilot.work.flops + planned <= run.config.budget * run.unit &&
-         doubled.valid() && doubled_bytes <= memory_limit();
-}
-
-template <class Place>
-Waves run_waves(const TokensplitRun<Place>& run, PilotResult& pilot, std::size_t targets_at_once) {
-  const Sizes sizes = sizes_of(run.config, pilot, run.unit), doubled = sizes.doubled();
-  const auto bytes = [&](const Sizes& of) {
-    return static_cast<double>(targets_at_once) *
-           bytes_side_by_side(run.place, run.config, run.pool.size(), of);
-  };
-  require_memory(run.config, bytes(sizes));
-  const bool second_possible = may_repeat(run, pilot, sizes, doubled, bytes(doubled));
-  Waves waves{.answer = run_replicas(run, pilot.plan, sizes, kReplicaParts),
-              .second_possible = second_possible};
-  waves.work = waves.answer.work;
-  if (!second_possible || !disagreed(waves.answer)) return waves;
-  waves.second_run = true;
-  waves.warnings.emplace_back(
-      "the replicas disagreed: a mode may be missing, so they were run again with twice the particles");
-  Replicas again = run_replicas(run, pilot.plan, doubled, kSecondWaveParts);
-  waves.work += again.work;
-  if (std::none_of(again.runs.begin(), again.runs.end(), was_stopped))
-    waves.answer = std::move(again);
-  else
-    waves.warnings.emplace_back("stopped during the second run: the estimate is the first one's");
-  return waves;
-}
-
-// Everything after a pilot that was not stopped.
-void fill_from_waves(Estimate& e, Waves& waves, const PilotResult& pilot) {
-  e.warnings = pilot.plan.warnings;
-  const bool reached = pilot.run.end == SplittingEnd::kReached;
-  if (!reached)
-    e.warnings.push_back(
-        fmt::format("the pilot ended ({}) below the event: from there on the replicas found it, or not, by "
-                    "sampling alone",
-                    name_of(pilot.run.end)));
-  // Looking at the first replicas before drawing more costs the strict guarantee.
-  if (waves.second_run) e.guarantee = Guarantee::kConsistent;
-  e.warnings.insert(e.warnings.end(), waves.warnings.begin(), waves.warnings.end());
-  FirstDraw first = pilot.run.first;
-  first += waves.answer.first;
-  fill_from_replicas(e, waves.answer, share_of_waves(waves.second_possible), first,
-                     !pilot.plan.warnings.empty());
-  if (waves.answer.runs.empty() && reached)
-    e.warnings.push_back(
-        fmt::format("the pilot reached the event, with p about {:.2g}; nothing is known of its error",
-                    std::exp(pilot.run.log_p)));
-  if (!reached && e.status == Status::kExtinct) e.status = Status::kNotReachedUpperBound;
-}
 
 void warn_of_overspending(Estimate& e, const TokensplitConfig& config) {
   constexpr double kMuch = 1.1;
@@ -123,36 +67,144 @@ void warn_of_overspending(Estimate& e, const TokensplitConfig& config) {
                   e.cost.forward_equivalents, config.budget));
 }
 
-// config: with its budget.
+// One estimate, step by step.
 template <class Place>
-Estimate estimate_at(const Place& place, const TokensplitConfig& config, std::size_t targets_at_once,
-                     ThreadPool& pool, const KeepGoing& keep_going) {
-  const TokenProblem& problem = place.problem;
-  check_varies(problem.law);
-  const double unit = forward_flops(problem.model.config(), problem.length());
-  Meter meter(unit, keep_going);
-  const TokensplitRun<Place> run{place, config, unit, pool, meter};
-  Estimate e{.method = "tokensplit", .guarantee = Guarantee::kUnbiased, .seed = config.seed};
-  if (const Target* target = problem.event.next_token()) e.target = target->ids();
-  PilotResult pilot = run_pilot(place, pilot_config(config, unit), derived_seed(config.seed, kPilotPart),
-                                pool, [&](const Work& work) { return meter.tell(work.flops); });
-  meter.add(pilot.work.flops);
-  Work work = pilot.work;
-  if (pilot.run.end == SplittingEnd::kStopped) {
-    fill_stopped(e, pilot);
-  } else {
-    Waves waves = run_waves(run, pilot, targets_at_once);
-    work += waves.work;
-    fill_from_waves(e, waves, pilot);
-    e.triggers = waves.answer.triggers.best(config.max_triggers);
-    if (const Distribution* tables = problem.law.tables())
-      e.positions = waves.answer.triggers.deciding(*tables, kDecidingPositions);
+class Tokensplit {
+ public:
+  // config: with its budget.
+  Tokensplit(const Place& place, const TokensplitConfig& config, std::size_t targets_at_once, ThreadPool& pool,
+             const KeepGoing& keep_going)
+      : place_(place),
+        config_(config),
+        targets_at_once_(targets_at_once),
+        pool_(pool),
+        unit_(forward_flops(place.problem.model.config(), place.problem.length())),
+        meter_(unit_, keep_going) {}
+
+  Estimate run() {
+    const TokenProblem& problem = place_.problem;
+    check_varies(problem.law);
+    Estimate e{.method = "tokensplit", .guarantee = Guarantee::kUnbiased, .seed = config_.seed};
+    if (const Target* target = problem.event.next_token()) e.target = target->ids();
+    choose_strata();
+    if (const PilotResult* stopped = run_pilots()) {
+      fill_stopped(e, *stopped);
+    } else {
+      run_all_replicas();
+      fill(e);
+    }
+    fill_cost(e, work_, unit_);
+    warn_of_overspending(e, config_);
+    e.cost.seconds = work_.device_seconds;
+    return e;
   }
-  fill_cost(e, work, unit);
-  warn_of_overspending(e, config);
-  e.cost.seconds = work.device_seconds;
-  return e;
-}
+
+ private:
+  double left() const { return config_.budget - work_.flops / unit_; }  // of the budget
+  void pay(const Work& work) {
+    work_ += work;
+    meter_.add(work.flops);
+  }
+
+  // Frequent events, and laws that are no tables, are run under the law itself.
+  void choose_strata() {
+    const Distribution* prior = place_.problem.law.tables();
+    if (config_.tilt == Tilting::kNone || prior == nullptr || is_frequent()) {
+      strata_.push_back({.place = place_, .seed = config_.seed});
+      return;
+    }
+    ScanResult scan = scan_pairs(place_, kScanShare * config_.budget * unit_,
+                                 derived_seed(config_.seed, kScanPart), pool_);
+    pay(scan.work);
+    mixture_ = tilted(*prior, std::move(scan.pairs));
+    for (std::size_t c = 0; c < mixture_->size(); ++c)
+      strata_.push_back({.place = place_.under(*mixture_, c),
+                         .share = mixture_->component(c).share,
+                         .seed = derived_seed(config_.seed, kStratumParts + c)});
+  }
+
+  bool is_frequent() {
+    const Look look = look_at(place_, look_size(config_), derived_seed(config_.seed, kLookPart), pool_);
+    pay(look.work);
+    return look.first.hits >= kFrequentHits;
+  }
+
+  TokensplitConfig config_with(double budget, std::uint64_t seed) const {
+    TokensplitConfig config = config_;
+    config.budget = budget;
+    config.seed = seed;
+    return config;
+  }
+
+  // Where one was stopped returns the first, which leaves no input out; else null.
+  const PilotResult* run_pilots() {
+    const double budget = strata_.size() == 1 ? config_.budget : left() / static_cast<double>(strata_.size());
+    for (Stratum<Place>& s : strata_) {
+      const TokensplitConfig config = config_with(budget, s.seed);
+      s.pilot = run_pilot(s.place, pilot_config(config, unit_), derived_seed(s.seed, kPilotPart), pool_,
+                          [&](const Work& work) { return meter_.tell(work_.flops + work.flops); });
+      pay(s.pilot.work);
+      if (mixture_) s.pilot.run.first.log_most = mixture_->log_largest_ratio(0);
+      if (s.pilot.run.end == SplittingEnd::kStopped) return &strata_.front().pilot;
+    }
+    return nullptr;
+  }
+
+  // Budgets of the replicas in proportion to the pilots' standard deviations, none less than a quarter.
+  std::vector<double> budgets() const {
+    if (strata_.size() == 1) return {config_.budget};
+    std::vector<double> spread;
+    double sum = 0.0;
+    for (const Stratum<Place>& s : strata_) {
+      const double variance = std::max(s.pilot.run.genealogy_variance, s.pilot.run.level_variance);
+      spread.push_back(s.share * std::exp(s.pilot.run.log_p) * std::sqrt(variance));
+      sum += spread.back();
+    }
+    const auto n = static_cast<double>(strata_.size());
+    std::vector<double> out;
+    for (std::size_t c = 0; c < strata_.size(); ++c) {
+      const double share = sum > 0.0 ? 0.5 / n + 0.5 * spread[c] / sum : 1.0 / n;
+      out.push_back(share * left() + strata_[c].pilot.work.flops / unit_);
+    }
+    return out;
+  }
+
+  void run_all_replicas() {
+    const std::vector<double> budget = budgets();
+    for (std::size_t c = 0; c < strata_.size(); ++c) {
+      Stratum<Place>& s = strata_[c];
+      const TokensplitConfig config = config_with(budget[c], s.seed);
+      const TokensplitRun<Place> run{s.place, config, unit_, pool_, meter_};
+      const Sizes sizes = sizes_of(config, s.pilot, unit_);
+      require_memory(config, static_cast<double>(targets_at_once_) *
+                                 bytes_side_by_side(s.place, config, pool_.size(), sizes));
+      s.replicas = run_replicas(run, s.pilot.plan, sizes, kReplicaParts);
+      work_ += s.replicas.work;
+    }
+  }
+
+  // Everything after pilots that were not stopped.
+  void fill(Estimate& e) {
+    std::vector<StratumRuns> runs;
+    for (Stratum<Place>& s : strata_) runs.push_back({s.share, s.pilot, s.replicas});
+    const Distribution* prior = place_.problem.law.tables();
+    Replicas all = fill_from_strata(e, runs, prior);
+    TriggerPool triggers;
+    for (const TriggerPool& of : all.triggers) triggers.append(of);
+    e.triggers = triggers.best(config_.max_triggers);
+    if (prior != nullptr) e.positions = triggers.deciding(*prior, kDecidingPositions);
+  }
+
+  const Place& place_;
+  const TokensplitConfig& config_;
+  std::size_t targets_at_once_;
+  ThreadPool& pool_;
+  double unit_;
+  Meter meter_;
+  Work work_;
+  std::unique_ptr<const Mixture> mixture_;
+  std::vector<Stratum<Place>> strata_;
+};
 
 }  // namespace
 
@@ -167,7 +219,7 @@ Estimate estimate_target(const ServedPlace& place, const TokensplitConfig& wante
   const TokensplitConfig config = with_budget(wanted, place.problem, ServedPlace::kDevice);
   require_memory(config, static_cast<double>(targets_at_once) *
                              bytes_side_by_side(place, config, pool.size(), asked_sizes(config)));
-  return estimate_at(place, config, targets_at_once, pool, keep_going);
+  return Tokensplit(place, config, targets_at_once, pool, keep_going).run();
 }
 
 Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& event,
@@ -182,7 +234,7 @@ Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& 
     screen.emplace(screen_for(model, law, derived_seed(config.seed, kScreenPart), pool, table.get()));
   place.problem.table = table.get();
   place.problem.screen = screen ? &*screen : nullptr;
-  Estimate e = estimate_at(place, config, 1, pool, keep_going);
+  Estimate e = Tokensplit(place, config, 1, pool, keep_going).run();
   e.cost.seconds = stopwatch.seconds();
   return e;
 }

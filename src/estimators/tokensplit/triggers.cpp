@@ -2,16 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace deeptail {
 
-void TriggerPool::add(TokenBatch inputs, std::span<const double> scores) {
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (scores[i] < 0.0) continue;
-    const auto tokens = inputs.sequence(i);
-    entries_.push_back({scores[i], {tokens.begin(), tokens.end()}});
+void TriggerPool::add(TokenBatch inputs, std::span<const std::uint32_t> hits, std::span<const double> scores,
+                      std::span<const double> log_parts) {
+  for (std::size_t i = 0; i < hits.size(); ++i) {
+    const auto tokens = inputs.sequence(hits[i]);
+    entries_.push_back({scores[hits[i]], log_parts[i], {tokens.begin(), tokens.end()}});
   }
+}
+
+double TriggerPool::log_largest() const {
+  double top = -std::numeric_limits<double>::infinity();
+  for (const Entry& entry : entries_) top = std::max(top, entry.log_part);
+  return top;
 }
 
 std::vector<Trigger> TriggerPool::best(std::size_t count) const {
@@ -31,17 +38,23 @@ std::vector<Trigger> TriggerPool::best(std::size_t count) const {
 
 std::vector<DecidingPosition> TriggerPool::deciding(const Distribution& dist, std::size_t count) const {
   std::vector<std::pair<double, DecidingPosition>> order;
+  const double top = log_largest();
   for (std::size_t position = 0; position < dist.length() && !entries_.empty(); ++position) {
     if (dist.table(position).size() < 2) continue;
     std::map<TokenId, double> counts;
-    for (const Entry& entry : entries_) counts[entry.tokens[position]] += 1.0;
-    const auto top = std::max_element(counts.begin(), counts.end(),
-                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-    const double share = top->second / static_cast<double>(entries_.size());
-    const double log_prior = dist.table(position).log_probability(top->first);
+    double sum = 0.0;
+    for (const Entry& entry : entries_) {
+      const double part = std::exp(entry.log_part - top);
+      counts[entry.tokens[position]] += part;
+      sum += part;
+    }
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const double share = most->second / sum;
+    const double log_prior = dist.table(position).log_probability(most->first);
     order.push_back(
         {share * (std::log(share) - log_prior),
-         {.position = position, .token = top->first, .share = share, .prior = std::exp(log_prior)}});
+         {.position = position, .token = most->first, .share = share, .prior = std::exp(log_prior)}});
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });

@@ -1,0 +1,50 @@
+#include "estimators/tokensplit/modes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace deeptail {
+
+namespace {
+
+constexpr std::size_t kKeyPositions = 2;
+
+struct Mode {
+  std::size_t replicas = 0;  // that saw it
+  std::size_t last = 0;      // the last of them, plus 1
+  double part = 0.0;
+};
+
+}  // namespace
+
+ModeCount count_modes(std::span<const TriggerPool> replicas, const Distribution& prior) {
+  TriggerPool all;
+  for (const TriggerPool& replica : replicas) all.append(replica);
+  if (all.empty()) return {};
+  std::vector<std::size_t> key;
+  for (const DecidingPosition& at : all.deciding(prior, kKeyPositions)) key.push_back(at.position);
+  const double top = all.log_largest();
+  std::map<std::vector<TokenId>, Mode> modes;
+  double sum = 0.0;
+  for (std::size_t r = 0; r < replicas.size(); ++r)
+    for (const TriggerPool::Entry& entry : replicas[r].entries()) {
+      std::vector<TokenId> tokens;
+      for (const std::size_t position : key) tokens.push_back(entry.tokens[position]);
+      Mode& mode = modes[std::move(tokens)];
+      mode.replicas += std::exchange(mode.last, r + 1) != r + 1;
+      const double part = std::exp(entry.log_part - top);
+      mode.part += part;
+      sum += part;
+    }
+  ModeCount out{.modes = modes.size()};
+  for (const auto& [tokens, mode] : modes) {
+    out.seen_by_all += mode.replicas == replicas.size();
+    out.seen_by_one += mode.replicas == 1;
+    if (mode.replicas == 1) out.unseen_share += mode.part / sum;
+  }
+  return out;
+}
+
+}  // namespace deeptail

@@ -1,0 +1,42 @@
+// Scores of contexts with some tokens changed, wherever populations live.
+#pragma once
+
+#include <span>
+
+#include "estimators/tokensplit/particles.h"
+#include "estimators/tokensplit/service.h"
+
+namespace deeptail {
+
+// Inputs that a probe holds for so many contexts: copies of them, so that as many changed ones can be scored
+// together.
+std::size_t probe_slots(std::size_t contexts);
+
+// Changed copy i is one of context i modulo the number of contexts.
+class CpuProbe {
+ public:
+  // The first `count` of the contexts are used.
+  CpuProbe(const TokenProblem& problem, Inputs& contexts, std::size_t count, ThreadPool& pool);
+  // first_changed: the earliest position that differs. out: [changed].
+  Work scores(const Inputs& changed, std::size_t first_changed, std::span<double> out);
+
+ private:
+  std::size_t slots_;
+  std::unique_ptr<Scorer> scorer_;
+  Work held_;  // told with the first scores
+};
+
+// The same by whole passes of a device, counted as the CPU counts them.
+class ServedProbe {
+ public:
+  ServedProbe(const TokenProblem& problem, std::size_t contexts, ParticleService& service)
+      : problem_(problem), held_(probe_slots(contexts)), service_(service) {}
+  Work scores(const Inputs& changed, std::size_t first_changed, std::span<double> out);
+
+ private:
+  const TokenProblem& problem_;
+  std::size_t held_;
+  ParticleService& service_;
+};
+
+}  // namespace deeptail

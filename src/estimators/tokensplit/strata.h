@@ -1,0 +1,17 @@
+// The laws under which one estimate runs, and what each run of them is worth.
+#pragma once
+
+#include <optional>
+
+#include "estimators/tokensplit/mixture.h"
+
+namespace deeptail {
+
+// Rare tokens raised: every position's table mixed with the uniform law on its tokens, the last free ones
+// more than the others.
+Distribution flattened(const Distribution& prior);
+
+// The flattened law, and where a scan found pairs the law that draws them, half each.
+std::unique_ptr<const Mixture> tilted(const Distribution& prior, std::optional<TupleTable> pairs);
+
+}  // namespace deeptail
