@@ -14,12 +14,12 @@ class Meter {
   // budget: in forward-pass equivalents, as the watch is told them.
   Meter(double flops_per_forward, double budget, const Watch& watch)
       : unit_(flops_per_forward), total_(static_cast<std::uint64_t>(budget)), watch_(watch) {}
-  // The pilot's work so far, then the work of finished levels of the replicas. False when the user wants to
-  // stop.
+  // Work that is under way, beyond what was added. False when the user wants to stop.
   bool tell(double flops) {
     const std::lock_guard lock(mutex_);
-    return ask(flops);
+    return ask(finished_ + flops);
   }
+  // Work that is finished: a pilot's, then that of the replicas' levels.
   bool add(double flops) {
     const std::lock_guard lock(mutex_);
     finished_ += flops;
