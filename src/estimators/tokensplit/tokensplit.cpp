@@ -73,13 +73,13 @@ class Tokensplit {
  public:
   // config: with its budget.
   Tokensplit(const Place& place, const TokensplitConfig& config, std::size_t targets_at_once, ThreadPool& pool,
-             const KeepGoing& keep_going)
+             const Watch& watch)
       : place_(place),
         config_(config),
         targets_at_once_(targets_at_once),
         pool_(pool),
         unit_(forward_flops(place.problem.model.config(), place.problem.length())),
-        meter_(unit_, keep_going) {}
+        meter_(unit_, config.budget, watch) {}
 
   Estimate run() {
     const TokenProblem& problem = place_.problem;
@@ -142,7 +142,7 @@ class Tokensplit {
     for (Stratum<Place>& s : strata_) {
       const TokensplitConfig config = config_with(budget, s.seed);
       s.pilot = run_pilot(s.place, pilot_config(config, unit_), derived_seed(s.seed, kPilotPart), pool_,
-                          [&](const Work& work) { return meter_.tell(work_.flops + work.flops); });
+                          meter_);
       pay(s.pilot.work);
       if (mixture_) s.pilot.run.first.log_most = mixture_->log_largest_ratio(0);
       if (s.pilot.run.end == SplittingEnd::kStopped) return &strata_.front().pilot;
@@ -215,15 +215,15 @@ double target_bytes(const TokenProblem& problem, const TokensplitConfig& wanted)
 }
 
 Estimate estimate_target(const ServedPlace& place, const TokensplitConfig& wanted,
-                         std::size_t targets_at_once, ThreadPool& pool, const KeepGoing& keep_going) {
+                         std::size_t targets_at_once, ThreadPool& pool, const Watch& watch) {
   const TokensplitConfig config = with_budget(wanted, place.problem, ServedPlace::kDevice);
   require_memory(config, static_cast<double>(targets_at_once) *
                              bytes_side_by_side(place, config, pool.size(), asked_sizes(config)));
-  return Tokensplit(place, config, targets_at_once, pool, keep_going).run();
+  return Tokensplit(place, config, targets_at_once, pool, watch).run();
 }
 
 Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& event,
-                    const TokensplitConfig& wanted, ThreadPool& pool, const KeepGoing& keep_going) {
+                    const TokensplitConfig& wanted, ThreadPool& pool, const Watch& watch) {
   CpuPlace place{{.model = model, .law = law, .event = event}};
   const TokensplitConfig config = with_budget(wanted, place.problem, CpuPlace::kDevice);
   require_memory(config, bytes_side_by_side(place, config, pool.size(), asked_sizes(config)));
@@ -234,14 +234,14 @@ Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& 
     screen.emplace(screen_for(model, law, derived_seed(config.seed, kScreenPart), pool, table.get()));
   place.problem.table = table.get();
   place.problem.screen = screen ? &*screen : nullptr;
-  Estimate e = Tokensplit(place, config, 1, pool, keep_going).run();
+  Estimate e = Tokensplit(place, config, 1, pool, watch).run();
   e.cost.seconds = stopwatch.seconds();
   return e;
 }
 
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
-                    const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going) {
-  return tokensplit(model, TokenTables(dist), NextToken(target), config, pool, keep_going);
+                    const TokensplitConfig& config, ThreadPool& pool, const Watch& watch) {
+  return tokensplit(model, TokenTables(dist), NextToken(target), config, pool, watch);
 }
 
 }  // namespace deeptail
