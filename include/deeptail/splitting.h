@@ -55,9 +55,9 @@ concept Particles = requires(P& p, const P& c, std::size_t n, std::uint64_t seed
 // the base. With a base q instead of the prior, payoff = prior(x) / q(x) where x has the event gives the
 // event's probability under the prior, whatever q is.
 template <class P>
-concept Paying = Particles<P> && requires(P& p, const P& c, std::span<const std::uint32_t> who,
-                                          std::span<double> out) {
-  p.log_payoffs(who, out);  // [who.size()]; minus infinity for nothing
+concept Paying = Particles<P> &&
+    requires(P& p, const P& c, std::span<const std::uint32_t> who, std::span<double> out) {
+  p.log_payoffs(who, out);                          // [who.size()]; minus infinity for nothing
   { c.pays_below() } -> std::convertible_to<bool>;  // do particles below the threshold pay, too?
 };
 
@@ -109,7 +109,8 @@ struct EnumNames<SplittingEnd> {
 // Independent draws from the prior, or a base law, and how many of them had the event.
 struct FirstDraw {
   std::size_t n = 0, hits = 0;
-  double log_most = 0.0;  // log of the largest prior / base that an input can have; 0: they are the prior's own
+  double log_most =
+      0.0;  // log of the largest prior / base that an input can have; 0: they are the prior's own
   FirstDraw& operator+=(const FirstDraw& other);
   // All that they say of the event: an upper bound for log p, one-sided (Clopper and Pearson). What comes
   // after them may have lost the way to the event without a trace, so where it was not reached no level
@@ -119,9 +120,9 @@ struct FirstDraw {
 
 struct SplittingRun {
   SplittingEnd end = SplittingEnd::kReached;
-  double log_p = 0.0;      // log of what particles pay on average; minus infinity where nobody did
-  double log_reach = 0.0;  // log of the product of the fractions: how likely the base law gets this far
-  bool weighted = false;   // some did not pay 1
+  double log_p = 0.0;            // log of what particles pay on average; minus infinity where nobody did
+  double log_reach = 0.0;        // log of the product of the fractions: how likely the base law gets this far
+  bool weighted = false;         // some did not pay 1
   double effective_share = 1.0;  // of the last survivors, (sum of payoffs)^2 / (n times the sum of squares)
   FirstDraw first = {};          // under the base law
   // Relative variances of p, estimated from this run alone.
@@ -243,7 +244,8 @@ SplittingRun run_splitting(P& particles, const SplittingConfig& config, std::uin
     run.end = end;
     run.genealogy_variance = std::max(genealogy.variance(), genealogy.independent_variance());
     run.level_variance = genealogy.level_variance();
-    run.log_p = end == SplittingEnd::kStopped ? -std::numeric_limits<double>::infinity() : payments.log_paid();
+    run.log_p =
+        end == SplittingEnd::kStopped ? -std::numeric_limits<double>::infinity() : payments.log_paid();
     return run;
   };
   for (std::size_t k = 0;; ++k) {

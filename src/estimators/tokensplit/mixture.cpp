@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "deeptail/splitting.h"
 
@@ -12,27 +13,17 @@ namespace {
 
 const double kNever = -std::numeric_limits<double>::infinity();
 
-bool in_tuple(const Component& component, std::size_t position) {
-  return component.tuple && std::binary_search(component.tuple->positions.begin(),
-                                               component.tuple->positions.end(), position);
+std::uint64_t plant_key(TokenId last, TokenId other, std::uint32_t position) {
+  constexpr int kTokenBits = 26, kPositionBits = 12;
+  return ((static_cast<std::uint64_t>(last + 1) << kTokenBits) + static_cast<std::uint64_t>(other + 1))
+             << kPositionBits |
+         position;
 }
 
 std::vector<double> log_ratios(const TokenTable& of, const TokenTable& prior) {
   std::vector<double> out;
   for (std::size_t i = 0; i < prior.size(); ++i)
     out.push_back(std::log(of.probability(i)) - std::log(prior.probability(i)));
-  return out;
-}
-
-std::map<std::vector<TokenId>, double> tuple_ratios(const TupleTable& tuple, const Distribution& prior) {
-  std::map<std::vector<TokenId>, double> out;
-  for (std::size_t i = 0; i < tuple.size(); ++i) {
-    const auto tokens = tuple.tuple(i);
-    double log_ratio = std::log(tuple.chances.probability(i));
-    for (std::size_t k = 0; k < tuple.width(); ++k)
-      log_ratio -= prior.table(tuple.positions[k]).log_probability(tokens[k]);
-    out.emplace(std::vector<TokenId>(tokens.begin(), tokens.end()), log_ratio);
-  }
   return out;
 }
 
@@ -43,33 +34,52 @@ Mixture::Mixture(const Distribution& prior, std::vector<Component> components) :
 }
 
 Mixture::Part Mixture::part_of(Component component) const {
-  Part part{.component = std::move(component), .law = nullptr, .ratios = {}, .tuples = {}};
+  Part part{.component = std::move(component), .law = nullptr, .ratios = {}, .plants = {}, .planted_at = {}};
   const Component& c = part.component;
   for (std::size_t position = 0; position < prior_.length(); ++position) {
-    if (in_tuple(c, position)) continue;
     const TokenTable& prior = prior_.table(position);
     std::vector<double> ratios = log_ratios(c.tables.table(position), prior);
     if (std::any_of(ratios.begin(), ratios.end(), [](double r) { return r != 0.0; }))
       part.ratios.push_back({position, &prior.ids(), std::move(ratios)});
   }
-  if (c.tuple) {
-    part.tuples = tuple_ratios(*c.tuple, prior_);
-    part.law = std::make_unique<JointTables>(c.tables, *c.tuple);
-  } else {
+  if (!c.plants) {
     part.law = std::make_unique<TokenTables>(c.tables);
+    return part;
   }
+  std::set<std::uint32_t> positions;
+  for (std::size_t i = 0; i < c.plants->size(); ++i) {
+    const Plant& plant = c.plants->plants[i];
+    part.plants.emplace(plant_key(plant.last, plant.other, plant.position), c.plants->chances.probability(i));
+    if (plant.other != kNothing) positions.insert(plant.position);
+  }
+  part.planted_at.assign(positions.begin(), positions.end());
+  part.law = std::make_unique<PlantedTables>(c.tables, *c.plants);
   return part;
 }
 
-double Mixture::log_ratio(const Part& part, std::span<const TokenId> tokens) {
-  double sum = 0.0;
-  if (part.component.tuple) {
-    std::vector<TokenId> key;
-    for (const std::size_t position : part.component.tuple->positions) key.push_back(tokens[position]);
-    const auto found = part.tuples.find(key);
-    if (found == part.tuples.end()) return kNever;
-    sum = found->second;
+// Where a token is planted, the input's own chance of it does not count: so the plants that fit the input,
+// each with its chance over that of the component's tables at the places that it covers.
+double Mixture::log_planted_ratio(const Part& part, std::span<const TokenId> tokens) const {
+  const Component& c = part.component;
+  const std::uint32_t last_position = c.plants->last_position;
+  const TokenId last = tokens[last_position];
+  const auto chance = [&](TokenId planted, TokenId other, std::uint32_t position) {
+    const auto found = part.plants.find(plant_key(planted, other, position));
+    return found == part.plants.end() ? 0.0 : found->second;
+  };
+  const double own_last = std::exp(c.tables.table(last_position).log_probability(last));
+  double sum = chance(last, kNothing, 0) / own_last;
+  for (const std::uint32_t position : part.planted_at) {
+    const TokenId other = tokens[position];
+    const double fits = chance(last, other, position) / own_last + chance(kNothing, other, position);
+    if (fits > 0.0) sum += fits / std::exp(c.tables.table(position).log_probability(other));
   }
+  return std::log(sum);
+}
+
+double Mixture::log_ratio(const Part& part, std::span<const TokenId> tokens) const {
+  double sum = part.component.plants ? log_planted_ratio(part, tokens) : 0.0;
+  if (sum == kNever) return sum;
   for (const Ratios& at : part.ratios) {
     const auto found = std::lower_bound(at.ids->begin(), at.ids->end(), tokens[at.position]);
     sum += at.log_ratio[static_cast<std::size_t>(found - at.ids->begin())];
@@ -86,7 +96,7 @@ double Mixture::log_weight(std::span<const TokenId> tokens) const {
 
 double Mixture::log_largest_ratio(std::size_t c) const {
   const Part& part = parts_[c];
-  if (part.component.tuple) return -kNever;
+  if (part.component.plants) return -kNever;
   double sum = 0.0;
   for (const Ratios& at : part.ratios) sum -= *std::min_element(at.log_ratio.begin(), at.log_ratio.end());
   return sum;

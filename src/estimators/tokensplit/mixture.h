@@ -5,23 +5,23 @@
 // is estimated by runs of its own, under its own component.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
-#include "inputs/joint_tables.h"
+#include "inputs/planted_tables.h"
 
 namespace deeptail {
 
-// One law: tables like the prior's, with other chances, and perhaps a few positions that are drawn together.
+// One law: tables like the prior's, with other chances, in which tokens may be planted.
 struct Component {
   std::string name;
   double share = 1.0;  // of the mixture
   Distribution tables;
-  std::optional<TupleTable> tuple = {};
+  std::optional<PlantList> plants = {};
 };
 
 class Mixture {
@@ -51,10 +51,13 @@ class Mixture {
     Component component;
     std::unique_ptr<InputLaw> law;
     std::vector<Ratios> ratios;
-    std::map<std::vector<TokenId>, double> tuples;  // log of a tuple's chance over the prior's
+    std::unordered_map<std::uint64_t, double> plants;  // chances, by plant_key
+    std::vector<std::uint32_t> planted_at;             // positions of plants' other tokens, ascending
   };
   Part part_of(Component component) const;
-  static double log_ratio(const Part& part, std::span<const TokenId> tokens);  // component over prior
+  // Component over prior.
+  double log_ratio(const Part& part, std::span<const TokenId> tokens) const;
+  double log_planted_ratio(const Part& part, std::span<const TokenId> tokens) const;
 
   Distribution prior_;
   std::vector<Part> parts_;

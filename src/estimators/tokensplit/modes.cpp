@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -17,15 +18,25 @@ struct Mode {
   double part = 0.0;
 };
 
+// Every replica has the same say: a few hits with large weights would make all positions look decisive.
+std::vector<std::size_t> key_positions(std::span<const TriggerPool> replicas, const Distribution& prior) {
+  TriggerPool all;
+  for (TriggerPool replica : replicas) {
+    replica.scale(-replica.log_sum());
+    all.append(replica);
+  }
+  std::vector<std::size_t> key;
+  for (const DecidingPosition& at : all.deciding(prior, kKeyPositions)) key.push_back(at.position);
+  return key;
+}
+
 }  // namespace
 
 ModeCount count_modes(std::span<const TriggerPool> replicas, const Distribution& prior) {
-  TriggerPool all;
-  for (const TriggerPool& replica : replicas) all.append(replica);
-  if (all.empty()) return {};
-  std::vector<std::size_t> key;
-  for (const DecidingPosition& at : all.deciding(prior, kKeyPositions)) key.push_back(at.position);
-  const double top = all.log_largest();
+  double top = -std::numeric_limits<double>::infinity();
+  for (const TriggerPool& replica : replicas) top = std::max(top, replica.log_largest());
+  if (std::isinf(top)) return {};
+  const std::vector<std::size_t> key = key_positions(replicas, prior);
   std::map<std::vector<TokenId>, Mode> modes;
   double sum = 0.0;
   for (std::size_t r = 0; r < replicas.size(); ++r)

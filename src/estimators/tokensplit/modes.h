@@ -9,7 +9,7 @@ namespace deeptail {
 
 // A mode: the inputs of the event that hold the same tokens at the two positions that decide it most.
 struct ModeCount {
-  std::size_t modes = 0;     // that were seen
+  std::size_t modes = 0;                         // that were seen
   std::size_t seen_by_all = 0, seen_by_one = 0;  // of the replicas
   // Good and Turing: the parts of modes that one replica saw, over the whole. On average that is at least
   // the share of the event that all replicas together miss (docs/tokensplit.md).

@@ -13,7 +13,7 @@ struct Sizes {
   std::size_t first_draw = 0;
   std::vector<std::size_t> at_level = {};  // particles that move at each level
   double flops = 0.0;                      // of one replica, about
-  std::size_t most() const;                                                    // at any level
+  std::size_t most() const;                // at any level
   double bytes(const ScorerBytes& scorer, const TokenProblem& problem) const;  // of one replica
   double token_bytes(std::size_t length) const;  // of one whose sequences are scored elsewhere
 };

@@ -27,19 +27,22 @@ CpuProbe::CpuProbe(const TokenProblem& problem, Inputs& contexts, std::size_t co
   held_ = scorer_->hold({copies.batch(), {}}, {});
 }
 
-Work CpuProbe::scores(const Inputs& changed, std::size_t first_changed, std::span<double> out) {
+Work CpuProbe::scores(const Inputs& changed, std::span<const std::uint32_t> first_changed,
+                      std::span<double> out) {
   Work work = std::exchange(held_, {});
-  std::vector<std::uint32_t> held(slots_), first(slots_, static_cast<std::uint32_t>(first_changed));
+  std::vector<std::uint32_t> held(slots_);
   for (std::size_t i = 0; i < slots_; ++i) held[i] = static_cast<std::uint32_t>(i);
   for (std::size_t at = 0; at < changed.size(); at += slots_) {
     const std::size_t n = std::min(slots_, changed.size() - at);
-    work += scorer_->rescore({{changed.batch().part(at, n), {}}, std::span(held).first(n), std::span(first).first(n)},
-                             out.subspan(at, n));
+    work += scorer_->rescore(
+        {{changed.batch().part(at, n), {}}, std::span(held).first(n), first_changed.subspan(at, n)},
+        out.subspan(at, n));
   }
   return work;
 }
 
-Work ServedProbe::scores(const Inputs& changed, std::size_t first_changed, std::span<double> out) {
+Work ServedProbe::scores(const Inputs& changed, std::span<const std::uint32_t> first_changed,
+                         std::span<double> out) {
   const ModelConfig& config = problem_.model.config();
   const std::size_t n = changed.size(), length = changed.max_length;
   std::vector<Margin> margins(n);
@@ -52,8 +55,8 @@ Work ServedProbe::scores(const Inputs& changed, std::size_t first_changed, std::
   work.rescored = n;
   work.logits = n * config.d_vocab;
   work.flops = static_cast<double>(held) * forward_flops(config, length) +
-               static_cast<double>(n) * rescoring_flops(config, length, first_changed) +
                2.0 * static_cast<double>(config.d_model) * static_cast<double>(work.logits);
+  for (const std::uint32_t position : first_changed) work.flops += rescoring_flops(config, length, position);
   return work;
 }
 

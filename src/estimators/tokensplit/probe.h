@@ -17,8 +17,8 @@ class CpuProbe {
  public:
   // The first `count` of the contexts are used.
   CpuProbe(const TokenProblem& problem, Inputs& contexts, std::size_t count, ThreadPool& pool);
-  // first_changed: the earliest position that differs. out: [changed].
-  Work scores(const Inputs& changed, std::size_t first_changed, std::span<double> out);
+  // first_changed, out: [changed]; the earliest position that may differ.
+  Work scores(const Inputs& changed, std::span<const std::uint32_t> first_changed, std::span<double> out);
 
  private:
   std::size_t slots_;
@@ -31,7 +31,7 @@ class ServedProbe {
  public:
   ServedProbe(const TokenProblem& problem, std::size_t contexts, ParticleService& service)
       : problem_(problem), held_(probe_slots(contexts)), service_(service) {}
-  Work scores(const Inputs& changed, std::size_t first_changed, std::span<double> out);
+  Work scores(const Inputs& changed, std::span<const std::uint32_t> first_changed, std::span<double> out);
 
  private:
   const TokenProblem& problem_;

@@ -47,8 +47,8 @@ MoveTally ServedParticles::run_moves(const MoveRound& round, MoveStats& stats) {
   std::uint64_t proposed = 0;
   for (std::size_t i = 0; i < length_; ++i) {
     proposed += outcome.from[i];
-    work_.flops += static_cast<double>(outcome.from[i]) *
-                   rescoring_flops(config_, length_, problem_.first_position(i));
+    work_.flops +=
+        static_cast<double>(outcome.from[i]) * rescoring_flops(config_, length_, problem_.first_position(i));
   }
   work_.rescored += proposed;
   work_.logits += proposed * config_.d_vocab;

@@ -6,13 +6,14 @@
 
 namespace deeptail {
 
+double knob(const char*, double);
 namespace {
 
 // Shares of the uniform law: at the last free position, the one before, ..., and at all others. Chosen on
 // hex and english of dt-1l and on made-up problems (tests/statistical/modes).
-constexpr std::array<double, 3> kUniformLast = {0.3, 0.15, 0.15};
-constexpr double kUniform = 0.02;
-constexpr double kScannedShare = 0.5;
+const std::array<double, 3> kUniformLast = {knob("DT_U1", 0.3), knob("DT_U2", 0.15), knob("DT_U2", 0.15)};
+const double kUniform = knob("DT_U", 0.02);
+const double kPlantedShare = knob("DT_PLANTED", 0.5);
 
 TokenTable mixed(const TokenTable& table, double uniform) {
   std::vector<double> probabilities;
@@ -46,16 +47,13 @@ Distribution flattened(const Distribution& prior) {
   return mixed(prior, uniform);
 }
 
-std::unique_ptr<const Mixture> tilted(const Distribution& prior, std::optional<TupleTable> pairs) {
+std::unique_ptr<const Mixture> tilted(const Distribution& prior, std::optional<PlantList> plants) {
   std::vector<Component> components;
-  components.push_back({.name = "flattened", .share = pairs ? 1.0 - kScannedShare : 1.0, .tables = flattened(prior)});
-  if (pairs) {
-    // The position before the pair is flattened, too.
-    std::vector<double> uniform(prior.length(), 0.0);
-    const std::vector<std::size_t> free = free_positions(prior);
-    if (free.size() > 2) uniform[free[free.size() - 3]] = kUniformLast[2];
-    components.push_back({.name = "scanned", .share = kScannedShare, .tables = mixed(prior, uniform), .tuple = std::move(pairs)});
-  }
+  components.push_back(
+      {.name = "flattened", .share = plants ? 1.0 - kPlantedShare : 1.0, .tables = flattened(prior)});
+  if (plants)
+    components.push_back(
+        {.name = "planted", .share = kPlantedShare, .tables = prior, .plants = std::move(plants)});
   return std::make_unique<const Mixture>(prior, std::move(components));
 }
 

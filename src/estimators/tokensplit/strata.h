@@ -11,7 +11,7 @@ namespace deeptail {
 // more than the others.
 Distribution flattened(const Distribution& prior);
 
-// The flattened law, and where a scan found pairs the law that draws them, half each.
-std::unique_ptr<const Mixture> tilted(const Distribution& prior, std::optional<TupleTable> pairs);
+// The flattened law, and where a scan found tokens the law that plants them, half each.
+std::unique_ptr<const Mixture> tilted(const Distribution& prior, std::optional<PlantList> plants);
 
 }  // namespace deeptail

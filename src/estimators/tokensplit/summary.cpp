@@ -115,10 +115,10 @@ void add_unseen(Estimate& e, const Replicas& all, const Distribution& prior) {
                                              {"unseen_share", modes.unseen_share}});
   constexpr double kMuch = 0.1;
   if (modes.unseen_share > kMuch)
-    e.warnings.push_back(
-        fmt::format("{:.0f} % of the answer comes from kinds of inputs that one replica of {} saw: others may "
-                    "have been missed; a larger budget would tell",
-                    100.0 * modes.unseen_share, all.runs.size()));
+    e.warnings.push_back(fmt::format(
+        "{:.0f} % of the answer comes from kinds of inputs that one replica of {} saw: others may "
+        "have been missed; a larger budget would tell",
+        100.0 * modes.unseen_share, all.runs.size()));
 }
 
 // asked: replicas that were to run. starved: they moved less than a pilot asked for.
@@ -238,8 +238,7 @@ Replicas fill_from_strata(Estimate& e, std::vector<StratumRuns>& strata, const D
   drop_stopped(e, all);
   if (all.runs.empty()) {
     fill_nothing(e, all.first);
-    if (reached)
-      e.warnings.push_back("the pilot reached the event; nothing is known of its error");
+    if (reached) e.warnings.push_back("the pilot reached the event; nothing is known of its error");
   } else {
     fill_from_replicas(e, all, asked, starved, prior);
   }

@@ -17,11 +17,12 @@
 
 namespace deeptail {
 
+double knob(const char*, double);
 namespace {
 
 constexpr std::uint64_t kPilotPart = 0, kScreenPart = 1, kReplicaParts = 2;
 constexpr std::uint64_t kLookPart = 1 << 16, kScanPart = kLookPart + 1, kStratumParts = kLookPart + 2;
-constexpr double kScanShare = 0.15;        // of the budget
+const double kScanShare = knob("DT_SCAN", 0.15);        // of the budget
 constexpr std::size_t kFrequentHits = 10;  // of plain draws: no need for anything but the law itself
 constexpr std::size_t kDecidingPositions = 4;
 
@@ -72,8 +73,8 @@ template <class Place>
 class Tokensplit {
  public:
   // config: with its budget.
-  Tokensplit(const Place& place, const TokensplitConfig& config, std::size_t targets_at_once, ThreadPool& pool,
-             const Watch& watch)
+  Tokensplit(const Place& place, const TokensplitConfig& config, std::size_t targets_at_once,
+             ThreadPool& pool, const Watch& watch)
       : place_(place),
         config_(config),
         targets_at_once_(targets_at_once),
@@ -113,10 +114,10 @@ class Tokensplit {
       strata_.push_back({.place = place_, .seed = config_.seed});
       return;
     }
-    ScanResult scan = scan_pairs(place_, kScanShare * config_.budget * unit_,
-                                 derived_seed(config_.seed, kScanPart), pool_);
+    ScanResult scan = scan_tokens(place_, kScanShare * config_.budget * unit_,
+                                  derived_seed(config_.seed, kScanPart), pool_);
     pay(scan.work);
-    mixture_ = tilted(*prior, std::move(scan.pairs));
+    mixture_ = tilted(*prior, std::move(scan.plants));
     for (std::size_t c = 0; c < mixture_->size(); ++c)
       strata_.push_back({.place = place_.under(*mixture_, c),
                          .share = mixture_->component(c).share,
@@ -141,8 +142,8 @@ class Tokensplit {
     const double budget = strata_.size() == 1 ? config_.budget : left() / static_cast<double>(strata_.size());
     for (Stratum<Place>& s : strata_) {
       const TokensplitConfig config = config_with(budget, s.seed);
-      s.pilot = run_pilot(s.place, pilot_config(config, unit_), derived_seed(s.seed, kPilotPart), pool_,
-                          meter_);
+      s.pilot =
+          run_pilot(s.place, pilot_config(config, unit_), derived_seed(s.seed, kPilotPart), pool_, meter_);
       pay(s.pilot.work);
       if (mixture_) s.pilot.run.first.log_most = mixture_->log_largest_ratio(0);
       if (s.pilot.run.end == SplittingEnd::kStopped) return &strata_.front().pilot;
@@ -163,7 +164,7 @@ class Tokensplit {
     const auto n = static_cast<double>(strata_.size());
     std::vector<double> out;
     for (std::size_t c = 0; c < strata_.size(); ++c) {
-      const double share = sum > 0.0 ? 0.5 / n + 0.5 * spread[c] / sum : 1.0 / n;
+      const double share = sum > 0.0 ? knob("DT_FLOOR", 0.5) / n + (1.0 - knob("DT_FLOOR", 0.5)) * spread[c] / sum : 1.0 / n;
       out.push_back(share * left() + strata_[c].pilot.work.flops / unit_);
     }
     return out;

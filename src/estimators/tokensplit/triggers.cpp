@@ -21,6 +21,12 @@ double TriggerPool::log_largest() const {
   return top;
 }
 
+double TriggerPool::log_sum() const {
+  double sum = -std::numeric_limits<double>::infinity();
+  for (const Entry& entry : entries_) sum = log_add(sum, entry.log_part);
+  return sum;
+}
+
 std::vector<Trigger> TriggerPool::best(std::size_t count) const {
   std::vector<const Entry*> order;
   for (const Entry& entry : entries_) order.push_back(&entry);

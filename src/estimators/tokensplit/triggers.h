@@ -31,6 +31,7 @@ class TriggerPool {
   };
   const std::vector<Entry>& entries() const { return entries_; }
   double log_largest() const;  // of all parts
+  double log_sum() const;
   void scale(double log_factor) {
     for (Entry& entry : entries_) entry.log_part += log_factor;
   }

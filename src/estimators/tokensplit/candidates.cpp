@@ -1,0 +1,102 @@
+#include "estimators/tokensplit/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "core/statistics.h"
+
+namespace deeptail {
+
+namespace {
+
+constexpr double kMoreSpread = 1.3;  // scores have heavier tails than normal ones
+
+bool worth_more(const Candidate& a, const Candidate& b) { return a.log_worth > b.log_worth; }
+
+double median_variance(std::span<const Candidate> candidates) {
+  std::vector<double> variances;
+  for (const Candidate& c : candidates) variances.push_back(c.variance);
+  const auto middle = variances.begin() + static_cast<std::ptrdiff_t>(variances.size() / 2);
+  std::nth_element(variances.begin(), middle, variances.end());
+  return *middle;
+}
+
+}  // namespace
+
+double log_worth(double log_prior, double mean, double variance) {
+  constexpr double kFarthest = 40.0;
+  const double z = variance > 0.0 ? mean / (kMoreSpread * std::sqrt(variance)) : mean * kFarthest;
+  return log_prior + 0.5 * log_normal_tail(-std::clamp(z, -kFarthest, kFarthest));
+}
+
+void judge(std::span<Candidate> candidates, std::size_t contexts) {
+  if (candidates.empty()) return;
+  const double median = median_variance(candidates), n = static_cast<double>(contexts);
+  for (Candidate& c : candidates)
+    c.log_worth = log_worth(c.log_prior, c.mean, ((n - 1.0) * c.variance + 4.0 * median) / (n + 3.0));
+}
+
+void keep_best(std::vector<Candidate>& candidates, std::size_t n) {
+  std::stable_sort(candidates.begin(), candidates.end(), worth_more);
+  if (candidates.size() > n) candidates.resize(n);
+}
+
+std::vector<Candidate> promising_pairs(std::span<const Candidate> lasts, std::span<const Candidate> others,
+                                       double mean_score, std::size_t n) {
+  std::vector<Candidate> pairs;
+  if (n == 0) return pairs;
+  const double variance = 0.5 * (median_variance(lasts) + median_variance(others));
+  for (const Candidate& last : lasts) {
+    for (const Candidate& other : others) {
+      Candidate pair{.last = last.last,
+                     .other = other.other,
+                     .group = other.group,
+                     .log_prior = last.log_prior + other.log_prior};
+      pair.log_worth = log_worth(pair.log_prior, last.mean + other.mean - mean_score, variance);
+      pairs.push_back(pair);
+    }
+    if (pairs.size() > 4 * n + others.size()) {  // keeps memory bounded
+      const auto end = pairs.begin() + static_cast<std::ptrdiff_t>(n);
+      std::nth_element(pairs.begin(), end, pairs.end(), worth_more);
+      pairs.resize(n);
+    }
+  }
+  keep_best(pairs, n);
+  return pairs;
+}
+
+PlantList plants_of(std::span<const Candidate> candidates, std::span<const ScanGroup> groups,
+                    std::size_t last_position) {
+  constexpr double kSmallest = 1e-9;  // of the best: leaves whole units of 2^-64 to all
+  double top = -std::numeric_limits<double>::infinity(), sum = 0.0;
+  for (const Candidate& c : candidates) top = std::max(top, c.log_worth);
+  std::map<std::tuple<TokenId, TokenId, std::uint32_t>, double> chances;
+  for (const Candidate& c : candidates) {
+    const double worth = std::exp(c.log_worth - top);
+    if (worth < kSmallest) continue;
+    sum += worth;
+    if (c.other == kNothing) {
+      chances[{c.last, kNothing, 0}] += worth;
+      continue;
+    }
+    const auto& positions = groups[c.group].positions;
+    for (const std::size_t position : positions)
+      chances[{c.last, c.other, static_cast<std::uint32_t>(position)}] +=
+          worth / static_cast<double>(positions.size());
+  }
+  std::vector<Plant> plants;
+  std::vector<TokenId> numbers;
+  std::vector<double> probabilities;
+  for (const auto& [plant, chance] : chances) {
+    numbers.push_back(static_cast<TokenId>(plants.size()));
+    plants.push_back({std::get<0>(plant), std::get<1>(plant), std::get<2>(plant)});
+    probabilities.push_back(chance / sum);
+  }
+  return {.last_position = static_cast<std::uint32_t>(last_position),
+          .plants = std::move(plants),
+          .chances = TokenTable("plants", std::move(numbers), std::move(probabilities), "plants")};
+}
+
+}  // namespace deeptail
