@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMoreSpread = 1.3;  // scores have heavier tails than normal ones
 
-bool worth_more(const Candidate& a, const Candidate& b) { return a.log_worth > b.log_worth; }
+bool promises_more(const Candidate& a, const Candidate& b) { return a.log_promise > b.log_promise; }
 
 double median_variance(std::span<const Candidate> candidates) {
   std::vector<double> variances;
@@ -25,21 +25,23 @@ double median_variance(std::span<const Candidate> candidates) {
 
 }  // namespace
 
-double log_worth(double log_prior, double mean, double variance) {
+void Candidate::assess(double variance_of_scores) {
   constexpr double kFarthest = 40.0;
-  const double z = variance > 0.0 ? mean / (kMoreSpread * std::sqrt(variance)) : mean * kFarthest;
-  return log_prior + 0.5 * log_normal_tail(-std::clamp(z, -kFarthest, kFarthest));
+  const double z =
+      variance_of_scores > 0.0 ? mean / std::sqrt(variance_of_scores) : (mean < 0.0 ? -kFarthest : kFarthest);
+  const auto log_tail = [&](double at) { return log_normal_tail(-std::clamp(at, -kFarthest, kFarthest)); };
+  log_worth = log_prior + 0.5 * log_tail(z / kMoreSpread);
+  log_promise = 0.5 * (log_prior + log_tail(z));
 }
 
 void judge(std::span<Candidate> candidates, std::size_t contexts) {
   if (candidates.empty()) return;
   const double median = median_variance(candidates), n = static_cast<double>(contexts);
-  for (Candidate& c : candidates)
-    c.log_worth = log_worth(c.log_prior, c.mean, ((n - 1.0) * c.variance + 4.0 * median) / (n + 3.0));
+  for (Candidate& c : candidates) c.assess(((n - 1.0) * c.variance + 4.0 * median) / (n + 3.0));
 }
 
 void keep_best(std::vector<Candidate>& candidates, std::size_t n) {
-  std::stable_sort(candidates.begin(), candidates.end(), worth_more);
+  std::stable_sort(candidates.begin(), candidates.end(), promises_more);
   if (candidates.size() > n) candidates.resize(n);
 }
 
@@ -53,13 +55,14 @@ std::vector<Candidate> promising_pairs(std::span<const Candidate> lasts, std::sp
       Candidate pair{.last = last.last,
                      .other = other.other,
                      .group = other.group,
-                     .log_prior = last.log_prior + other.log_prior};
-      pair.log_worth = log_worth(pair.log_prior, last.mean + other.mean - mean_score, variance);
+                     .log_prior = last.log_prior + other.log_prior,
+                     .mean = last.mean + other.mean - mean_score};
+      pair.assess(variance);
       pairs.push_back(pair);
     }
     if (pairs.size() > 4 * n + others.size()) {  // keeps memory bounded
       const auto end = pairs.begin() + static_cast<std::ptrdiff_t>(n);
-      std::nth_element(pairs.begin(), end, pairs.end(), worth_more);
+      std::nth_element(pairs.begin(), end, pairs.end(), promises_more);
       pairs.resize(n);
     }
   }

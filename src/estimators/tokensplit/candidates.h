@@ -19,16 +19,18 @@ struct Candidate {
   std::size_t group = 0;  // of `other`
   double log_prior = 0.0;
   double mean = 0.0, variance = 0.0;  // of its scores over the contexts
-  double log_worth = 0.0;
+  double log_worth = 0.0;             // of prior * sqrt(Pr[event]): such chances have the least variance
+  // What it is to be tried further for: log of sqrt(prior * Pr[event]). Next to its worth that favours tokens
+  // that do much over tokens that are frequent.
+  double log_promise = 0.0;
+
+  // Pr[event] where scores are normal.
+  void assess(double variance_of_scores);
 };
 
-// log of prior * sqrt(Pr[event]) where the score is normal: chances in that proportion have the least
-// variance.
-double log_worth(double log_prior, double mean, double variance);
-
-// Fills log_worth; each variance is drawn towards the median one, since contexts are few.
+// Fills worth and promise; each variance is drawn towards the median one, since contexts are few.
 void judge(std::span<Candidate> candidates, std::size_t contexts);
-void keep_best(std::vector<Candidate>& candidates, std::size_t n);
+void keep_best(std::vector<Candidate>& candidates, std::size_t n);  // by promise
 
 // Pairs of the single tokens that promise most, their gains over the mean score added up: at most n.
 std::vector<Candidate> promising_pairs(std::span<const Candidate> lasts, std::span<const Candidate> others,

@@ -7,7 +7,8 @@
 
 namespace deeptail {
 
-// A mode: the inputs of the event that hold the same tokens at the two positions that decide it most.
+// A mode: the inputs of the event that hold the same tokens at the two positions that decide it most, tokens
+// with little part in it being one. Finer ones would all be seen once.
 struct ModeCount {
   std::size_t modes = 0;                         // that were seen
   std::size_t seen_by_all = 0, seen_by_one = 0;  // of the replicas

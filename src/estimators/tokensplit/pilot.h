@@ -22,7 +22,7 @@ struct Plan {
   std::vector<double> levels = {};              // ascending; the last one is 0, the event, unless stopped
   std::vector<MoveSettings> settings = {};      // [levels]; the last level has none to make
   std::vector<double> flops_per_particle = {};  // of the moves of each level
-  std::vector<std::string> warnings = {};
+  bool starved = false;  // the budget did not pay for the moves that the pilot asked for
 };
 
 struct PilotResult {

@@ -59,8 +59,7 @@ void cut_moves(Plan& plan, double share, double unit) {
     double& flops = plan.flops_per_particle[k];
     flops = unit + (flops - unit) * static_cast<double>(n_moves) / before;
   }
-  plan.warnings.emplace_back(
-      "the budget is small: fewer particles and moves than the pilot asked for, so the replicas will spread");
+  plan.starved = true;
 }
 
 // For a budget that leaves one replica less than small populations with all their moves cost: both shrink,

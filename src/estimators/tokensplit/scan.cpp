@@ -7,9 +7,8 @@
 #include "core/random.h"
 #include "estimators/tokensplit/candidates.h"
 
-#include <cstdlib>
 namespace deeptail {
-double knob(const char* name, double usual) { const char* v = std::getenv(name); return v ? std::atof(v) : usual; }
+
 namespace {
 
 constexpr std::size_t kContexts = 16;
@@ -20,8 +19,10 @@ constexpr std::size_t kMostPairs = 4096;
 constexpr std::size_t kFewestPairs = 256;
 constexpr std::size_t kChunk = 1 << 14;  // tries that are scored together
 // Of the work: single tokens, pairs of neighbours, pairs anywhere.
-const double kSingleShare = knob("DT_SINGLE", 0.2), kNearShare = knob("DT_NEAR", 0.45), kAnywhereShare = knob("DT_ANY", 0.35);
-const double kCrossShare = knob("DT_CROSS", 0.5);  // of the near pairs: the best last tokens with all others
+constexpr double kSingleShare = 0.2, kNearShare = 0.45, kAnywhereShare = 0.35;
+// Of the plants: single tokens, neighbours, pairs anywhere.
+constexpr double kAlonePlanted = 0.15, kNearPlanted = 0.5, kAnywherePlanted = 0.35;
+constexpr double kCrossShare = 0.5;  // of the near pairs: the best last tokens with all others
 
 // The scan for one event.
 template <class Place>
@@ -44,8 +45,9 @@ class TokenScan {
       const auto of_group = single_others(g);
       others.insert(others.end(), of_group.begin(), of_group.end());
     }
-    const auto contexts = std::min(
-        kContexts, static_cast<std::size_t>(kSingleShare * flops / (cost(lasts) + cost(nears) + cost(others))));
+    const auto contexts =
+        std::min(kContexts,
+                 static_cast<std::size_t>(kSingleShare * flops / (cost(lasts) + cost(nears) + cost(others))));
     if (contexts < 2) return {};
     try_all(lasts, contexts);
     try_all(nears, contexts);
@@ -53,11 +55,12 @@ class TokenScan {
     std::vector<Candidate> near = near_pairs(lasts, nears, kNearShare * flops);
     std::vector<Candidate> anywhere = anywhere_pairs(lasts, others, kAnywhereShare * flops);
     std::vector<Candidate> alone = std::move(lasts);
+    alone.insert(alone.end(), nears.begin(), nears.end());
     alone.insert(alone.end(), others.begin(), others.end());
     std::vector<Candidate> all;
-    add_share(std::move(alone), knob("DT_ALONE", 0.15), all);
-    add_share(std::move(near), knob("DT_NEARS", 0.5), all);
-    add_share(std::move(anywhere), knob("DT_ANYS", 0.35), all);
+    add_share(std::move(alone), kAlonePlanted, all);
+    add_share(std::move(near), kNearPlanted, all);
+    add_share(std::move(anywhere), kAnywherePlanted, all);
     return {.plants = plants_of(all, groups_, last_), .work = work_};
   }
 

@@ -6,14 +6,13 @@
 
 namespace deeptail {
 
-double knob(const char*, double);
 namespace {
 
 // Shares of the uniform law: at the last free position, the one before, ..., and at all others. Chosen on
 // hex and english of dt-1l and on made-up problems (tests/statistical/modes).
-const std::array<double, 3> kUniformLast = {knob("DT_U1", 0.3), knob("DT_U2", 0.15), knob("DT_U2", 0.15)};
-const double kUniform = knob("DT_U", 0.02);
-const double kPlantedShare = knob("DT_PLANTED", 0.5);
+constexpr std::array<double, 3> kUniformLast = {0.3, 0.15, 0.15};
+constexpr double kUniform = 0.02;
+constexpr double kPlantedShare = 0.5;
 
 TokenTable mixed(const TokenTable& table, double uniform) {
   std::vector<double> probabilities;

@@ -139,6 +139,10 @@ void fill_from_replicas(Estimate& e, const Replicas& all, std::size_t asked, boo
   const bool levels = all.runs.front().levels.size() > 1 || all.runs.front().weighted;
   if (prior != nullptr && levels && s.extinct < all.runs.size()) add_unseen(e, all, *prior);
   bound_by_first_draws(e, s, all.runs.size(), all.first, starved);
+  constexpr double kWideSpread = 0.25;
+  if (starved && !(s.relative_sd < kWideSpread))
+    e.warnings.emplace_back(
+        "the budget is small: fewer particles and moves than the pilot asked for, and the replicas spread");
   if (s.disagree)
     e.warnings.emplace_back(
         "the replicas disagree more than their own genealogies explain: a mode may be missing; more "
@@ -209,10 +213,6 @@ void fill_shares(Estimate& e, const std::vector<StratumRuns>& strata) {
 }
 
 void warn_of_pilots(Estimate& e, const std::vector<StratumRuns>& strata) {
-  for (const StratumRuns& s : strata)
-    for (const std::string& warning : s.pilot.plan.warnings)
-      if (std::find(e.warnings.begin(), e.warnings.end(), warning) == e.warnings.end())
-        e.warnings.push_back(warning);
   const PilotResult& first = strata.front().pilot;
   if (first.run.end != SplittingEnd::kReached)
     e.warnings.push_back(
@@ -231,8 +231,8 @@ Replicas fill_from_strata(Estimate& e, std::vector<StratumRuns>& strata, const D
   const bool reached = std::any_of(strata.begin(), strata.end(), [](const StratumRuns& s) {
     return s.pilot.run.end == SplittingEnd::kReached;
   });
-  const bool starved = std::any_of(strata.begin(), strata.end(),
-                                   [](const StratumRuns& s) { return !s.pilot.plan.warnings.empty(); });
+  const bool starved =
+      std::any_of(strata.begin(), strata.end(), [](const StratumRuns& s) { return s.pilot.plan.starved; });
   Replicas all = combined(strata);
   const std::size_t asked = all.runs.size();
   drop_stopped(e, all);

@@ -17,12 +17,11 @@
 
 namespace deeptail {
 
-double knob(const char*, double);
 namespace {
 
 constexpr std::uint64_t kPilotPart = 0, kScreenPart = 1, kReplicaParts = 2;
 constexpr std::uint64_t kLookPart = 1 << 16, kScanPart = kLookPart + 1, kStratumParts = kLookPart + 2;
-const double kScanShare = knob("DT_SCAN", 0.15);        // of the budget
+constexpr double kScanShare = 0.15;        // of the budget
 constexpr std::size_t kFrequentHits = 10;  // of plain draws: no need for anything but the law itself
 constexpr std::size_t kDecidingPositions = 4;
 
@@ -164,7 +163,7 @@ class Tokensplit {
     const auto n = static_cast<double>(strata_.size());
     std::vector<double> out;
     for (std::size_t c = 0; c < strata_.size(); ++c) {
-      const double share = sum > 0.0 ? knob("DT_FLOOR", 0.5) / n + (1.0 - knob("DT_FLOOR", 0.5)) * spread[c] / sum : 1.0 / n;
+      const double share = sum > 0.0 ? 0.5 / n + 0.5 * spread[c] / sum : 1.0 / n;
       out.push_back(share * left() + strata_[c].pilot.work.flops / unit_);
     }
     return out;

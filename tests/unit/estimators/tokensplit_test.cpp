@@ -244,11 +244,16 @@ TEST(Tokensplit, WhenAllDieOutTheUpperEndIsThatOfFirstDraws) {
   ThreadPool pool(2);
   int extinct = 0;
   for (std::uint64_t seed = 0; seed < sized(4, 1); ++seed) {
-    const Estimate e =
-        tokensplit(toy.model(), toy.dist(), toy.target(),
-                   {.budget = 5e4, .replicas = 2, .seed = seed, .particles = 2, .first_draw = 256}, pool);
+    const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(),
+                                  {.budget = 5e4,
+                                   .replicas = 2,
+                                   .seed = seed,
+                                   .particles = 2,
+                                   .first_draw = 256,
+                                   .tilt = Tilting::kNone},
+                                  pool);
     EXPECT_GE(e.log_high, e.log_p);
-    if (e.status != Status::kExtinct || e.guarantee != Guarantee::kUnbiased) continue;  // or run again
+    if (e.status != Status::kExtinct) continue;
     ++extinct;
     EXPECT_NEAR(e.log_high, FirstDraw{.n = 3 * 256}.log_upper(), 1e-12) << seed;
     EXPECT_NE(e.warnings.back().find("what the 768 independent first draws allow"), std::string::npos);
@@ -258,33 +263,23 @@ TEST(Tokensplit, WhenAllDieOutTheUpperEndIsThatOfFirstDraws) {
   }
 }
 
-// The worst that unbiased answers can do to Markov's bound: each run is c times the truth with chance 1 / c,
-// else 0, and zeros are run again. The bound fails when it is above the truth.
-TEST(Tokensplit, CertainLowFailsRarelyAlsoWhenASecondRunIsPossible) {
-  for (const bool second : {false, true})
-    for (const double c : {15.0, 20.01, 30.0, 40.01, 60.0}) {
-      const bool above = 0.05 * share_of_waves(second) * c > 1.0;
-      const double once = above ? 1.0 / c : 0.0;
-      EXPECT_LE(once + (second ? (1.0 - 1.0 / c) * once : 0.0), 0.05) << c;
-    }
-}
-
-// Whether there is room for a second run is known before the first, and the bound counts it, run or not.
-TEST(Tokensplit, CertainLowKnowsOfASecondRunThatWasNotNeeded) {
+TEST(Tokensplit, CertainLowIsATwentieth) {
   const CountingModel toy(12, kRareValues, 20);
   ThreadPool pool(2);
-  int agreed = 0;
-  for (std::uint64_t seed = 1; seed <= sized(3, 1); ++seed) {
-    const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(),
-                                  {.budget = 1e5, .seed = seed, .particles = 4}, pool);
-    agreed += e.guarantee == Guarantee::kUnbiased;
-    EXPECT_NEAR(e.log_certain_low - e.log_p, std::log(0.025), 1e-12) << seed;
-  }
-  if (sized(1, 0)) {
-    EXPECT_GT(agreed, 0);
-  }
-  const Estimate full = tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 3e4}, pool);
-  EXPECT_NEAR(full.log_certain_low - full.log_p, std::log(0.05), 1e-12);
+  const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 2e4}, pool);
+  EXPECT_EQ(e.guarantee, Guarantee::kUnbiased);
+  EXPECT_NEAR(e.log_certain_low - e.log_p, std::log(0.05), 1e-12);
+}
+
+// hex's 1013 needs a token of chance 1e-6 at the end, which plain draws do not hold: counted 8.9e-7.
+TEST(Tokensplit, TokensThatPlainDrawsDoNotHoldAreFound) {
+  ThreadPool pool(2);
+  const Target target({1013}, dt_1l().head());
+  if (!sized(1, 0)) GTEST_SKIP() << "too slow here";
+  const Estimate e = tokensplit(dt_1l(), shipped("hex"), target, {.budget = 2e4, .seed = 2}, pool);
+  EXPECT_NEAR(e.log_p, std::log(8.92e-7), std::log(1.5));
+  EXPECT_LT(e.log_low, std::log(8.92e-7) + 0.05);
+  EXPECT_GT(e.log_high, std::log(8.92e-7) - 0.05);
 }
 
 // The zoo's hard end: many levels, on which small populations with all their moves would cost twice as much.
