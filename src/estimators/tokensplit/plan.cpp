@@ -64,8 +64,9 @@ void cut_moves(Plan& plan, double share, double unit) {
 
 // For a budget that leaves one replica less than small populations with all their moves cost: both shrink,
 // particles no further than to kLeastParticles. Returns particles at the last level.
-double starve(Plan& plan, const std::vector<double>& shape, double left, double unit) {
-  const auto least = static_cast<double>(kLeastParticles), small = static_cast<double>(kFewestParticles);
+double starve(Plan& plan, const std::vector<double>& shape, double left, double unit, double laws) {
+  const double least = static_cast<double>(kLeastParticles) / laws,
+               small = static_cast<double>(kFewestParticles) / laws;
   const ParticleCost cost = cost_of(plan, shape, unit);
   const double n = std::max(least, small * std::sqrt(std::max(0.0, left) / (small * cost.all)));
   const double moves = cost.all - cost.passes;
@@ -176,17 +177,17 @@ PilotConfig pilot_config(const TokensplitConfig& c, double unit) {
 
 std::size_t Sizes::most() const { return *std::max_element(at_level.begin(), at_level.end()); }
 
-Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit) {
+Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit, std::size_t laws) {
   const std::size_t n_levels = pilot.plan.levels.size();
   const std::size_t first_draw = n_levels == 1 ? plain_draw_of(c, pilot, unit) : first_draw_of(c);
   const std::vector<double> shape = shape_of(n_levels, c.taper);
   const double per_particle = cost_of(pilot.plan, shape, unit).all;
   const double left = (c.budget - pilot.work.flops / unit) / static_cast<double>(c.replicas) -
                       static_cast<double>(first_draw);
-  const auto fewest = static_cast<double>(kFewestParticles);
+  const double fewest = static_cast<double>(kFewestParticles) / static_cast<double>(laws);
   double n = static_cast<double>(c.particles);
   if (c.particles == 0 && left < fewest * per_particle) {
-    n = starve(pilot.plan, shape, left, unit);
+    n = starve(pilot.plan, shape, left, unit, static_cast<double>(laws));
   } else if (c.particles == 0) {
     n = per_particle > 0.0 ? left / per_particle : fewest;
     if (c.rel_error > 0.0) n = std::min(n, particles_for(c.rel_error, c, pilot, unit));

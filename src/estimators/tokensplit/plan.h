@@ -19,8 +19,10 @@ struct Sizes {
 };
 
 // Sizes that what the pilot left of the budget pays for. When it does not even pay for small populations,
-// they shrink and the plan's moves are cut, with a warning.
-Sizes sizes_of(const TokensplitConfig& config, PilotResult& pilot, double flops_per_forward);
+// they shrink and the plan's moves are cut. laws: how many such runs make one estimate, and so how small a
+// population of each may be.
+Sizes sizes_of(const TokensplitConfig& config, PilotResult& pilot, double flops_per_forward,
+               std::size_t laws);
 
 // At least the populations that the user asks for, before a pilot has run.
 Sizes asked_sizes(const TokensplitConfig& config);

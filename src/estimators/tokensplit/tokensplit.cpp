@@ -175,7 +175,7 @@ class Tokensplit {
       Stratum<Place>& s = strata_[c];
       const TokensplitConfig config = config_with(budget[c], s.seed);
       const TokensplitRun<Place> run{s.place, config, unit_, pool_, meter_};
-      const Sizes sizes = sizes_of(config, s.pilot, unit_);
+      const Sizes sizes = sizes_of(config, s.pilot, unit_, strata_.size());
       require_memory(config, static_cast<double>(targets_at_once_) *
                                  bytes_side_by_side(s.place, config, pool_.size(), sizes));
       s.replicas = run_replicas(run, s.pilot.plan, sizes, kReplicaParts);

@@ -71,7 +71,7 @@ TEST(Tokensplit, MeanOverSeedsIsTheExactProbability) {
   if (kSeeds < 8) return;
   const double mean = sum / kSeeds, error = std::sqrt((squares / kSeeds - mean * mean) / (kSeeds - 1.0));
   EXPECT_LT(std::abs(mean - 1.0), 5 * error) << "mean " << mean << " standard error " << error;
-  EXPECT_LT(error, 0.25);
+  EXPECT_LT(error, 0.3);
   EXPECT_GE(covered, 6);  // of 8 at 95%: fewer than 6 happens once in 170
 }
 
@@ -113,8 +113,9 @@ TEST(Tokensplit, APlateauBelowTheEventMakesNoBias) {
   double sum = 0.0;
   std::size_t plateaus = 0;
   for (int seed = 1; seed <= kSeeds; ++seed) {
-    const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(),
-                                  {.budget = 4000, .seed = static_cast<std::uint64_t>(seed)}, pool);
+    const Estimate e =
+        tokensplit(toy.model(), toy.dist(), toy.target(),
+                   {.budget = 4000, .seed = static_cast<std::uint64_t>(seed), .tilt = Tilting::kNone}, pool);
     EXPECT_EQ(e.guarantee, Guarantee::kUnbiased);
     EXPECT_GT(e.cost.forward_equivalents, 3000.0);
     for (const std::string& warning : e.warnings) plateaus += warning.find("plateau") != std::string::npos;
