@@ -88,7 +88,8 @@ inline constexpr double kSmallestChecked = 1e-12;
 
 struct Estimate {
   std::string method = {};
-  std::vector<TokenId> target = {};
+  std::vector<TokenId> target = {};      // of events about the next token
+  std::string event = {};                // for people: says 310
   double log_p = 0.0;                    // natural log; minus infinity for 0
   double log_low = 0.0, log_high = 0.0;  // the interval
   double confidence = 0.95;
@@ -109,6 +110,7 @@ struct Estimate {
   Provenance provenance = {};
 };
 Provenance provenance_of(const LoadedModel& model, const Distribution& dist);
+Provenance provenance_of(const LoadedModel& model, const InputLaw& law);
 // Gives the estimate's triggers and positions their text; without a tokenizer they have none.
 void decode_tokens(Estimate& estimate, const std::optional<NamedTokenizer>& tokenizer);
 
@@ -137,8 +139,12 @@ class InputRunner {
   AlignedVector<float> resid_;  // [n, d_model]
 };
 
-// Calls visit(first, said) for consecutive batches that cover [first, first + count), or less when the watch
-// says so, which is told inputs. A batch takes about half a second. Returns the number of inputs done.
+// Calls run(first, n) for consecutive batches that cover [first, first + count), or less when the watch says
+// so, which is told inputs. A batch takes about half a second. Returns the number of inputs done.
+std::uint64_t for_each_batch(std::uint64_t first, std::uint64_t count,
+                             const std::function<void(std::uint64_t first, std::size_t n)>& run,
+                             const Watch& watch = {});
+// The same with what was said.
 std::uint64_t for_each_batch(
     InputRunner& runner, std::uint64_t first, std::uint64_t count,
     const std::function<void(std::uint64_t first, std::span<const TokenId> said)>& visit,
@@ -159,8 +165,11 @@ struct McConfig {
   std::size_t max_triggers = 3;
   void validate() const;
 };
-// Plain sampling: the fraction of inputs that give the target, with a Clopper-Pearson interval. The caller
-// adds the provenance and the text of triggers. The watch is told inputs.
+// Plain sampling: the fraction of inputs on which the event happens, with a Clopper-Pearson interval. Any law
+// and any event. The caller adds the provenance and the text of triggers. The watch is told inputs.
+Estimate mc(const Transformer& model, const InputLaw& law, const Event& event, const McConfig& config,
+            ThreadPool& pool, const Watch& watch = {});
+// The argmax after independent tokens: quicker than by scores, and the same.
 Estimate mc(const Transformer& model, const Distribution& dist, const Target& target, const McConfig& config,
             ThreadPool& pool, const Watch& watch = {});
 

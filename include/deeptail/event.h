@@ -90,6 +90,11 @@ class Event {
   virtual const Target* next_token() const { return nullptr; }
 };
 
+// The numbers of an event's sampled answers to samples [first, first + n) of a law: [n, Event::n_parts()].
+// They follow the law's own, so that no two parts share one.
+std::vector<std::uint64_t> sample_numbers(const Event& event, const InputLaw& law, std::uint64_t seed,
+                                          std::uint64_t first, std::size_t n);
+
 // The most likely next token is in the target; at a tie the smaller id is said. The score is the margin,
 // which is just below 0 where a tie is lost.
 class NextToken final : public Event {

@@ -48,7 +48,7 @@ std::vector<TuneCell> tune_cells(const TuneConfig& config);
 // Runs one cell on the targets of its pair. Results do not depend on threads.
 struct TuneSubject {
   const Transformer& model;
-  const Distribution& dist;
+  const InputLaw& law;
   const Truth& truth;
 };
 // Nothing when the watch ended it early.
