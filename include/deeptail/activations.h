@@ -89,8 +89,8 @@ struct Moments {
 // Accumulated in double over fixed blocks of rows: the same for any number of threads.
 Moments moments(std::size_t n, std::size_t d, ConstRows x, ThreadPool& pool);
 
-// x = mean + u L^T with L L^T = covariance + ridge * I, so u has (nearly) unit covariance. (A = L in the
-// paper.)
+// x = mean + u L^T with L L^T = covariance + ridge * I, so u has (nearly) unit covariance. (The paper's A is
+// L.)
 struct Whitening {
   std::size_t d = 0;
   std::vector<double> mean;  // [d]

@@ -1,4 +1,5 @@
-// Estimators of Pr[argmax in target]: every method gives the same Estimate.
+// Estimates of a rare event's probability: every method gives the same Estimate. Here are the two methods that
+// take any law and any event, plain sampling (mc) and splitting on tokens (tokensplit).
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,7 @@ namespace [[gnu::visibility("default")]] deeptail {
 
 enum class Status {
   kOk,
-  kNotReachedUpperBound,  // the event was never seen: p is 0, and only the upper end of the interval means
-                          // something
+  kNotReachedUpperBound,  // the event was never seen: p is 0, and only the interval's upper end has a meaning
   kExtinct,
   kBudgetSpent,
 };
@@ -103,10 +103,9 @@ struct Estimate {
   std::vector<std::pair<std::string, double>> diagnostics = {};  // figures of one method's own, by name
   std::vector<Trigger> triggers = {};
   std::vector<DecidingPosition> positions = {};  // those where triggering inputs differ most from all inputs
-  // Of methods with replicas.
+  // Of methods with replicas. log_certain_low: by Markov's inequality p is below it with at most 5% chance.
   std::vector<double> replica_log_p = {};
-  double log_certain_low =
-      -std::numeric_limits<double>::infinity();  // Markov: p is below with at most 5% chance
+  double log_certain_low = -std::numeric_limits<double>::infinity();
   Provenance provenance = {};
 };
 Provenance provenance_of(const LoadedModel& model, const Distribution& dist);
@@ -178,8 +177,8 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
 // Splitting on the token sequences themselves (docs/tokensplit.md). A pilot finds levels and moves;
 // independent replicas on these, with random numbers of their own, give the estimate: their mean is unbiased.
 struct TokensplitConfig {
-  double budget = 0.0;  // forward-pass equivalents: flops over those of a plain pass over all positions;
-                        // 0: tokensplit_budget()
+  // Forward-pass equivalents: flops over those of a plain pass over all positions. 0: tokensplit_budget().
+  double budget = 0.0;
   std::size_t replicas = 8;
   double rel_error = 0.0;  // wanted relative standard error; less work when the pilot says less will do
   std::uint64_t seed = 1;

@@ -38,8 +38,7 @@ void check_has_model(const EstimateOptions& o) {
   if (!o.activations.empty() || !o.unembed.empty())
     throw InputError(
         "{} runs the model on its inputs: activations alone are not enough; expected --model and --dist, "
-        "found "
-        "--activations or --unembed",
+        "found --activations or --unembed",
         o.method);
   if (o.model.empty() || o.dist.empty()) throw InputError("method {}: expected --model and --dist", o.method);
 }
