@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "deeptail/inputs.h"
 #include "deeptail/model.h"
+#include "deeptail/watch.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -58,11 +58,11 @@ struct CaptureConfig {
 // Memory that so many activations take.
 double capture_bytes(std::uint64_t count, std::size_t d_model);
 // Activations of `count` inputs. Their numbers start at 2^62, which ground truth and sampling never reach, so
-// an estimate never sees the inputs it is compared with. Called between batches with the number done; false
-// ends the capture early, with what was captured until then. Throws InputError when they would not fit into
-// memory.
+// an estimate never sees the inputs it is compared with. The watch is told inputs, between
+// batches; where it ends the capture early there is what was captured until then. Throws InputError when they
+// would not fit into memory.
 Activations capture(const Transformer& model, const Distribution& dist, const CaptureConfig& config,
-                    ThreadPool& pool, const std::function<bool(std::uint64_t done)>& keep_going = {});
+                    ThreadPool& pool, const Watch& watch = {});
 
 // A user's file of activations: one tensor [n, d_model].
 Activations read_activations(const std::string& path);

@@ -21,6 +21,7 @@
 #include "deeptail/load.h"
 #include "deeptail/model.h"
 #include "deeptail/splitting.h"
+#include "deeptail/watch.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -136,15 +137,12 @@ class InputRunner {
   AlignedVector<float> resid_;  // [n, d_model]
 };
 
-// Called between batches with the number of inputs done; false ends the run early.
-using KeepGoing = std::function<bool(std::uint64_t done)>;
-
-// Calls visit(first, said) for consecutive batches that cover [first, first + count), or less when keep_going
-// says so. A batch takes about half a second. Returns the number of inputs done.
+// Calls visit(first, said) for consecutive batches that cover [first, first + count), or less when the watch
+// says so, which is told inputs. A batch takes about half a second. Returns the number of inputs done.
 std::uint64_t for_each_batch(
     InputRunner& runner, std::uint64_t first, std::uint64_t count,
     const std::function<void(std::uint64_t first, std::span<const TokenId> said)>& visit,
-    const KeepGoing& keep_going = {});
+    const Watch& watch = {});
 
 // --- mc ---
 
@@ -162,9 +160,9 @@ struct McConfig {
   void validate() const;
 };
 // Plain sampling: the fraction of inputs that give the target, with a Clopper-Pearson interval. The caller
-// adds the provenance and the text of triggers.
+// adds the provenance and the text of triggers. The watch is told inputs.
 Estimate mc(const Transformer& model, const Distribution& dist, const Target& target, const McConfig& config,
-            ThreadPool& pool, const KeepGoing& keep_going = {});
+            ThreadPool& pool, const Watch& watch = {});
 
 // --- tokensplit ---
 
@@ -189,12 +187,12 @@ struct TokensplitConfig {
 // dt-4l); on a GPU twice that, and at most 1.6e6, which is still faster there and loses fewer modes.
 double tokensplit_budget(const ModelConfig& config, const Distribution& dist, Device device = Device::kCpu);
 double tokensplit_budget(const ModelConfig& config, const InputLaw& law, Device device = Device::kCpu);
-// Any law and any event. keep_going is told forward-pass equivalents.
+// Any law and any event. The watch is told forward-pass equivalents.
 Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& event,
-                    const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going = {});
+                    const TokensplitConfig& config, ThreadPool& pool, const Watch& watch = {});
 // The argmax after independent tokens.
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
-                    const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going = {});
+                    const TokensplitConfig& config, ThreadPool& pool, const Watch& watch = {});
 
 // --- tokensplit on a CUDA device (docs/cuda.md) ---
 
@@ -202,22 +200,23 @@ struct TokensplitTask {
   Target target;  // of one token
   TokensplitConfig config = {};
 };
-struct ManyHooks {
+// Where the answers of many tasks go.
+struct Answers {
   // Called as soon as a task is done, one at a time, in any order. cost.seconds is its share of the device's
   // time.
   std::function<void(std::size_t task, Estimate)> on_estimate;
   // For a task that cannot be done, with the reason; without it, the reason is thrown and ends all of them.
   std::function<void(std::size_t task, const std::string& why)> on_refusal = {};
-  KeepGoing keep_going = {};  // told forward-pass equivalents of all tasks together
 };
 inline constexpr std::size_t kTargetsAtOnce = 256;
 // Many targets of one model and distribution, at most `at_once` side by side. Populations and random numbers
-// are those of tokensplit(); margins differ by rounding. Throws InputError where there is no usable device.
+// are those of tokensplit(); margins differ by rounding. The watch is told forward-pass equivalents of all
+// tasks together. Throws InputError where there is no usable device.
 void tokensplit_many(const Transformer& model, const Distribution& dist,
-                     std::span<const TokensplitTask> tasks, const ManyHooks& hooks,
-                     std::size_t at_once = kTargetsAtOnce);
+                     std::span<const TokensplitTask> tasks, const Answers& answers,
+                     std::size_t at_once = kTargetsAtOnce, const Watch& watch = {});
 // One target.
 Estimate tokensplit_on_cuda(const Transformer& model, const Distribution& dist, const Target& target,
-                            const TokensplitConfig& config, const KeepGoing& keep_going = {});
+                            const TokensplitConfig& config, const Watch& watch = {});
 
 }  // namespace deeptail

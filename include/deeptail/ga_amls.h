@@ -1,7 +1,6 @@
 // ga-amls: adaptive multilevel splitting on activations under a fitted prior (docs/ga-amls.md).
 #pragma once
 
-#include <functional>
 #include <string_view>
 
 #include "deeptail/activations.h"
@@ -9,6 +8,7 @@
 #include "deeptail/enum_names.h"
 #include "deeptail/estimators.h"
 #include "deeptail/kernels.h"
+#include "deeptail/watch.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -46,25 +46,21 @@ struct GaAmlsConfig {
   std::size_t min_group = 16;  // conditioned: smaller groups are taken together
   std::uint64_t seed = 1;
   Device device = Device::kCpu;
+  double likely_log_p = -16.0;  // about the log of the answer: how far a run is, is told by it alone
   void validate() const;
 };
 
 // Memory that a run on n activations takes.
 double ga_amls_bytes(const GaAmlsConfig& config, std::size_t n, std::size_t d_model);
 
-// Called after each level and, on the CPU, now and then while its particles move; false ends the run.
-struct GaProgress {
-  std::size_t replica, level;
-  double score_level, log_p;
-  double moved = 0.0;  // share of the moves since that level; log_p then is on its way to the next
-};
-using GaKeepGoing = std::function<bool(const GaProgress&)>;
-
 // The probability that an activation drawn from the prior gives the target. The interval covers the
 // splitting's own randomness (of `replicas` runs, or of the one run by its genealogy), not the prior's
 // misfit, which is the larger error: hence guarantee model_based. Diagnostics tell how far the final
 // particles lie from the calibration cloud.
+//
+// The watch is told levels of all replicas, with a note; on the CPU it is also asked now and then while
+// particles move, without one.
 Estimate ga_amls(const Head& head, const Activations& activations, const Target& target,
-                 const GaAmlsConfig& config, ThreadPool& pool, const GaKeepGoing& keep_going = {});
+                 const GaAmlsConfig& config, ThreadPool& pool, const Watch& watch = {});
 
 }  // namespace deeptail

@@ -18,8 +18,8 @@ struct ItgisConfig {
 // Every position is drawn on its own from p(token) exp(G . W_E[token] / temperature), normalised; G is the
 // decayed mean, over earlier batches, of the gradient of the target logit w.r.t. the position's embedding.
 // The first batch is drawn from p. A sample counts with the exact p / proposal of its batch, so the estimate
-// is unbiased. keep_going is told samples.
+// is unbiased. The watch is told samples.
 Estimate itgis(const Transformer& model, const Distribution& dist, const Target& target,
-               const ItgisConfig& config, ThreadPool& pool, const KeepGoing& keep_going = {});
+               const ItgisConfig& config, ThreadPool& pool, const Watch& watch = {});
 
 }  // namespace deeptail

@@ -57,7 +57,8 @@ struct Method {
   std::function<Estimate(const MethodInput&, const Target&, std::uint64_t seed, ThreadPool&, const Watch&)>
       run = {};
   // Many targets at once, where that is faster than one after the other; empty where it is not.
-  std::function<void(const MethodInput&, std::span<const MethodTask>, const ManyHooks&)> run_many = {};
+  std::function<void(const MethodInput&, std::span<const MethodTask>, const Answers&, const Watch&)>
+      run_many = {};
 
   bool needs_activations() const { return calibration > 0; }  // otherwise it runs the model itself
   bool takes(std::string_view key) const { return row != nullptr && row->setting(key) != nullptr; }
@@ -87,6 +88,6 @@ Estimate run_method(const Method& method, const MethodInput& input, const Target
                     ThreadPool& pool, const Watch& watch = {});
 // The same with run_many, which the method must have.
 void run_method_many(const Method& method, const MethodInput& input, std::span<const MethodTask> tasks,
-                     const ManyHooks& hooks);
+                     const Answers& answers, const Watch& watch = {});
 
 }  // namespace deeptail

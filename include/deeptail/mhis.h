@@ -26,14 +26,15 @@ struct MhisConfig {
   std::uint64_t bridge_inputs = 1 << 14;  // plain inputs for the bridge
   std::uint64_t bound_inputs = 1 << 14;   // plain inputs for the upper bound when no chain saw the event
   std::size_t max_triggers = 3;
+  std::uint64_t work() const { return samples + chains * burn_in; }  // proposals
   void validate() const;
 };
 
 // Chains with the law pi(x) = p(x) exp(target logit(x) / temperature) / Z. A step proposes a token at one
 // free position i, from p(token) exp(g_i . W_E[token] / temperature), g the gradient of the target logit at
 // the current input, and accepts with the chances of both directions. The estimate is E_pi[event exp(-target
-// logit / temperature)] Z. keep_going is told proposals, burn-in included.
+// logit / temperature)] Z. The watch is told proposals, burn-in included.
 Estimate mhis(const Transformer& model, const Distribution& dist, const Target& target,
-              const MhisConfig& config, ThreadPool& pool, const KeepGoing& keep_going = {});
+              const MhisConfig& config, ThreadPool& pool, const Watch& watch = {});
 
 }  // namespace deeptail

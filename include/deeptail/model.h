@@ -26,11 +26,15 @@ namespace [[gnu::visibility("default")]] deeptail {
 struct ModelConfig {
   std::string model_name;
   std::size_t n_layers = 0, d_model = 0, n_heads = 0, d_head = 0, d_mlp = 0, n_ctx = 0, d_vocab = 0;
-  float eps = 1e-5f;           // of every layer norm
+  float eps = 1e-5f;           // of every norm
   std::string tokenizer_file;  // relative to the model's folder; "" for none
   Architecture arch = {};
+  std::string family = "transformer_lens";  // whose names and layouts the files have: a row of families/
 
   std::size_t d_attn() const { return n_heads * d_head; }
+  std::size_t n_kv_heads() const { return n_heads / arch.kv_groups; }
+  std::size_t d_kv() const { return n_kv_heads() * d_head; }
+  float attention_scale(std::size_t layer) const;
 };
 ModelConfig parse_config(std::string_view json, std::string_view where);
 // Of a model's folder: a model that config.json does not name has the folder's name.

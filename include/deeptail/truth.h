@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "deeptail/estimators.h"
+#include "deeptail/watch.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -63,9 +64,9 @@ struct TruthRequest {
 enum class CountOutcome { kFinished, kAlreadyFinished, kStopped };
 
 // Adds how often each token is said on samples [first, first + count) to counts: [d_vocab], or on fewer when
-// keep_going says so; returns how many. Where it runs is its own business.
-using CountInputs = std::function<std::uint64_t(
-    std::uint64_t first, std::uint64_t count, std::span<std::uint64_t> counts, const KeepGoing& keep_going)>;
+// the watch, which is told inputs, says so; returns how many. Where it runs is its own business.
+using CountInputs = std::function<std::uint64_t(std::uint64_t first, std::uint64_t count,
+                                                std::span<std::uint64_t> counts, const Watch& watch)>;
 // All must outlive the result.
 CountInputs count_on_cpu(const Transformer& model, const Distribution& dist, std::uint64_t seed,
                          ThreadPool& pool);
@@ -76,16 +77,13 @@ CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, st
                           std::optional<double> near_tie = {});
 std::string cuda_device_name();  // throws likewise
 
-struct CountHooks {
-  std::function<void(std::uint64_t done)> started = [](std::uint64_t) {};  // inputs done by earlier runs
-  KeepGoing keep_going = {};  // of the whole request; false: save and stop
-};
-
 // Counts samples [first, first + samples). Progress is saved at least every few seconds and whenever it
 // stops, so the same request continues where the last run ended, however it ended. A finished file of the
-// same request is left alone; a file of another request is refused.
+// same request is left alone; a file of another request is refused. The watch is told inputs of the whole
+// request: before the first batch those of earlier runs, whatever it says to that, so that every run does
+// something.
 CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const TruthRequest& request,
-                         const CountHooks& hooks);
+                         const Watch& watch = {});
 
 // --- comparing ---
 

@@ -1,7 +1,6 @@
 // How the temperatures of itgis and mhis are chosen (deeptail bench tune).
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "deeptail/temperatures.h"
 #include "deeptail/truth.h"
+#include "deeptail/watch.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -51,23 +51,16 @@ struct TuneSubject {
   const Distribution& dist;
   const Truth& truth;
 };
-// Nothing when keep_going ended it early.
+// Nothing when the watch ended it early.
 std::optional<TuneResult> run_tune_cell(const TuneSubject& subject, const TuneConfig& config,
-                                        const TuneCell& cell, ThreadPool& pool,
-                                        const std::function<bool()>& keep_going = {});
+                                        const TuneCell& cell, ThreadPool& pool, const Watch& watch = {});
 
-struct TuneHooks {
-  // Told how many cells are known, of how many.
-  std::function<void(std::size_t known, std::size_t total)> started = [](std::size_t, std::size_t) {};
-  std::function<void(std::size_t known)> cell_done = [](std::size_t) {};
-  std::function<bool()> keep_going = [] { return true; };  // asked by several threads; false: save and stop
-};
 // The search: all of its cells that the file `out` does not hold yet, one thread each. Every result is
 // appended as soon as it is there, so the same search continues where the last one ended, however it ended.
-// out "": without a file. Models, distributions and their truths are found by name. Returns what is known at
-// the end.
+// out "": without a file. Models, distributions and their truths are found by name. The watch is told cells,
+// at once those that are known. Returns what is known at the end.
 TuneResults run_tune_search(const TuneConfig& config, const std::string& out, ThreadPool& pool,
-                            const TuneHooks& hooks = {});
+                            const Watch& watch = {});
 
 // The temperature of least loss of every pair and method, of those cells that are known.
 std::vector<ChosenTemperature> choose(const TuneResults& results);

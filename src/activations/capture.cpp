@@ -30,7 +30,7 @@ double capture_bytes(std::uint64_t count, std::size_t d_model) {
 }
 
 Activations capture(const Transformer& model, const Distribution& dist, const CaptureConfig& config,
-                    ThreadPool& pool, const std::function<bool(std::uint64_t done)>& keep_going) {
+                    ThreadPool& pool, const Watch& watch) {
   config.validate();
   const std::size_t d = model.config().d_model, position = last_varying_position(dist);
   check_memory(fmt::format("{} activations of {} numbers", config.count, d), capture_bytes(config.count, d),
@@ -46,7 +46,7 @@ Activations capture(const Transformer& model, const Distribution& dist, const Ca
     runner.run(kFirstSample + done, n, {out.values.data() + done * d, d});
     for (std::size_t i = 0; i < n; ++i) out.last_tokens[done + i] = runner.input(i)[position];
     done += n;
-    if (keep_going && !keep_going(done)) break;
+    if (!goes_on(watch, progress_of(done, count))) break;
   }
   out.n = done;
   out.values.resize(done * d);

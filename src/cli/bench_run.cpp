@@ -41,13 +41,6 @@ RunOptions run_options(const BenchRunOptions& o) {
   return out;
 }
 
-// "tokensplit dt-1l hex 310", with the variant's name where it has one.
-std::string item_name(const Grid& grid, const GridItem& item) {
-  const RunItem described = grid.described(item);
-  return fmt::format("{} {} {} {}", described.variant, described.model, described.dist,
-                     fmt::join(described.target, ","));
-}
-
 void tell_outcome(const RunOutcome& outcome, const BenchRunOptions& o) {
   using Kind = RunOutcome::Kind;
   std::string whose = o.shard == "1/1" ? "" : fmt::format(" of shard {}", o.shard);
@@ -74,11 +67,7 @@ void tell_outcome(const RunOutcome& outcome, const BenchRunOptions& o) {
 void dry_run(const Grid& grid, const RunOptions& options, ThreadPool& pool, const BenchRunOptions& o,
              ProgressMeter& meter) {
   meter.restart({.label = "probing", .unit = "probes"});
-  const Forecast forecast = forecast_run(grid, options, pool, [&](std::size_t done, std::size_t total) {
-    meter.set_total(total);
-    meter.update(done);
-    return !interrupted();
-  });
+  const Forecast forecast = forecast_run(grid, options, pool, shown_until_interrupted(meter));
   meter.clear();
   if (interrupted()) throw Stopped(kInterrupted, "interrupted; a dry run leaves nothing behind");
   fmt::print("{}: {} pairs of model and distribution, {} items{}, {} of them done\n",
@@ -96,12 +85,12 @@ void dry_run(const Grid& grid, const RunOptions& options, ThreadPool& pool, cons
 }
 
 void bench_run_mpi([[maybe_unused]] const BenchRunOptions& o, [[maybe_unused]] const RunOptions& options,
-                   [[maybe_unused]] const Grid& grid, [[maybe_unused]] const RunHooks& hooks,
-                   [[maybe_unused]] ProgressMeter& meter) {
+                   [[maybe_unused]] const Grid& grid, [[maybe_unused]] ProgressMeter& meter) {
 #ifdef DEEPTAIL_MPI
   meter.restart({.label = grid.suite.name, .unit = "items", .total = grid.items.size()});
   // Ranks share a machine's cores already: one thread each unless more are asked for.
-  const auto outcome = run_suite_mpi(grid, options, std::max<std::size_t>(1, o.threads), hooks);
+  const auto outcome =
+      run_suite_mpi(grid, options, std::max<std::size_t>(1, o.threads), shown_until_interrupted(meter));
   meter.clear();
   if (outcome) tell_outcome(*outcome, o);
 #else
@@ -136,18 +125,11 @@ void bench_run(const BenchRunOptions& o) {
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet), {.label = fmt::format("reading {}", o.suite)});
   const Grid grid = build_grid(suite_on_device(o));
   catch_interrupts();
-  const RunHooks hooks{.keep_going = [] { return !interrupted(); },
-                       .progress =
-                           [&](const RunProgress& p) {
-                             meter.set_done_before(p.before);
-                             meter.update(p.done, p.eta);
-                           },
-                       .item_begins = [&](const GridItem& item) { meter.set_item(item_name(grid, item)); }};
-  if (o.mpi && !o.dry_run) return bench_run_mpi(o, options, grid, hooks, meter);
+  if (o.mpi && !o.dry_run) return bench_run_mpi(o, options, grid, meter);
   ThreadPool pool(o.threads);
   if (o.dry_run) return dry_run(grid, options, pool, o, meter);
   meter.restart({.label = grid.suite.name, .unit = "items", .total = grid.items.size()});
-  const RunOutcome outcome = run_suite(grid, options, pool, hooks);
+  const RunOutcome outcome = run_suite(grid, options, pool, shown_until_interrupted(meter));
   meter.clear();
   tell_outcome(outcome, o);
 }

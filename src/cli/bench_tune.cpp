@@ -72,18 +72,8 @@ void run_bench_tune(TuneOptions o) {
   }
   catch_interrupts();
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet), {.label = "bench tune", .unit = "cells"});
-  const TuneHooks hooks{.started =
-                            [&](std::size_t known, std::size_t total) {
-                              meter.restart({.label = "bench tune",
-                                             .unit = "cells",
-                                             .done = known,
-                                             .total = total,
-                                             .done_before = known});
-                            },
-                        .cell_done = [&](std::size_t known) { meter.update(known); },
-                        .keep_going = [] { return !interrupted(); }};
   ThreadPool pool(o.threads);
-  const TuneResults results = run_tune_search(o.config, o.out, pool, hooks);
+  const TuneResults results = run_tune_search(o.config, o.out, pool, shown_until_interrupted(meter));
   meter.clear();
   print_table(o.config, results);
   if (interrupted()) throw Stopped(kInterrupted, "interrupted; the same command continues");

@@ -32,10 +32,7 @@ Activations capture_with_progress(const LoadedModel& model, const Distribution& 
                                   const CaptureConfig& config, ThreadPool& pool, ProgressMeter& meter) {
   meter.restart(
       {.label = fmt::format("{} {}", model.name, dist.name), .unit = "activations", .total = config.count});
-  Activations out = capture(model.transformer, dist, config, pool, [&](std::uint64_t done) {
-    meter.update(done);
-    return !interrupted();
-  });
+  Activations out = capture(model.transformer, dist, config, pool, shown_until_interrupted(meter));
   if (interrupted())
     throw Stopped(kInterrupted, "interrupted while capturing activations; nothing was written");
   return out;

@@ -81,12 +81,11 @@ void run_together(const Asked& asked, const EstimateOptions& o, ProgressMeter& m
                        [&](std::size_t task, Estimate estimate) {
                          warn_of_unused_flags(o, asked.method, estimate);
                          printer.take(task, std::move(estimate));
-                       },
-                   .keep_going =
-                       [&](std::uint64_t done) {
-                         meter.update(std::min(done, work));
-                         return !interrupted();
-                       }});
+                       }},
+                  [&](const Progress& p) {
+                    meter.update(std::min(p.done, work));
+                    return !interrupted();
+                  });
 }
 
 void answer(const Asked& asked, const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter) {

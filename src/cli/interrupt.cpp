@@ -50,4 +50,11 @@ void catch_interrupts() {
 
 bool interrupted() { return interrupt_seen != 0; }
 
+Watch shown_until_interrupted(ProgressMeter& meter) {
+  return [&meter](const Progress& progress) {
+    meter.follow(progress);
+    return !interrupted();
+  };
+}
+
 }  // namespace deeptail::cli

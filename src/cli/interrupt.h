@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/progress.h"
+
 namespace deeptail::cli {
 
 // A command ended before its work did, and what it has is saved. Exit code 3 for a signal, 4 for a spent
@@ -23,5 +25,7 @@ void exit_on_interrupts();
 // From now on SIGINT, SIGTERM and SIGUSR1 only set a flag; the second one ends the program as usual.
 void catch_interrupts();
 bool interrupted();
+// Shows what it is told, and stops when there was one.
+Watch shown_until_interrupted(ProgressMeter& meter);
 
 }  // namespace deeptail::cli

@@ -1,6 +1,7 @@
 // deeptail truth: count what a model says; merge, show, compare and import counts.
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -79,20 +80,21 @@ void run_count(const CountOptions& o) {
   const CountInputs count = on_cuda ? count_on_cuda(model.transformer, dist, o.seed, o.near_tie)
                                     : count_on_cpu(model.transformer, dist, o.seed, pool);
   catch_interrupts();
-  const Stopwatch watch;
+  const Stopwatch stopwatch;
   ProgressState state{.label = fmt::format("{} {}", p.model, p.dist), .unit = "inputs", .total = samples};
-  const auto started = [&](std::uint64_t before) {
+  const auto begin = [&](std::uint64_t before) {
     meter.clear();
     if (before > 0 && !o.quiet) tell(stderr, "continuing after {} inputs\n", before);
     state.done = state.done_before = before;
     meter.restart(state);
   };
-  const auto keep_going = [&](std::uint64_t done) {
-    meter.update(done);
-    return !interrupted() && watch.seconds() < o.seconds;
+  bool begun = false;
+  const Watch watch = [&](const Progress& p) {
+    if (!std::exchange(begun, true)) begin(p.before);
+    meter.follow(p);
+    return !interrupted() && stopwatch.seconds() < o.seconds;
   };
-  const CountOutcome outcome =
-      count_truth(model.config().d_vocab, count, request, {.started = started, .keep_going = keep_going});
+  const CountOutcome outcome = count_truth(model.config().d_vocab, count, request, watch);
   if (outcome == CountOutcome::kAlreadyFinished) {
     meter.clear();
     fmt::print("{}: already counted, nothing to do\n", o.out);

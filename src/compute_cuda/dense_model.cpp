@@ -20,6 +20,9 @@ DenseBlock dense_block(BlockWeights b, bool last) {
   out.w_o = std::move(b.w_o.w), out.b_o = std::move(b.w_o.b);
   out.w_in = std::move(b.w_in.w), out.b_in = std::move(b.w_in.b);
   out.w_out = std::move(b.w_out.w), out.b_out = std::move(b.w_out.b);
+  // Kernels know no weights without a bias.
+  out.b_qkv.resize(qkv.out), out.b_o.resize(b.w_o.out), out.b_in.resize(b.w_in.out);
+  out.b_out.resize(b.w_out.out);
   return out;
 }
 

@@ -177,14 +177,17 @@ void ProgressMeter::set_item(std::string item) {
   if (due(std::max(shown_at_, 0.0))) show();  // not at once: a name alone is no news
 }
 
-void ProgressMeter::set_total(std::uint64_t total) {
-  const std::lock_guard lock(mutex_);
-  state_.total = total;
-}
-
-void ProgressMeter::set_done_before(std::uint64_t done) {
-  const std::lock_guard lock(mutex_);
-  state_.done_before = done;
+void ProgressMeter::follow(const Progress& progress) {
+  bool news = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (progress.total > 0) state_.total = progress.total;
+    state_.done_before = progress.before;
+    news = progress.done != state_.done;
+  }
+  if (!progress.note.empty()) set_item(std::string(progress.note));
+  // A question alone must not set back the time that is left.
+  if (news) update(progress.done, progress.seconds_left);
 }
 
 void ProgressMeter::clear() {

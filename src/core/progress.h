@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/stopwatch.h"
+#include "deeptail/watch.h"
 
 namespace deeptail {
 
@@ -54,9 +55,8 @@ class ProgressMeter {
   void restart(ProgressState start);
   void update(std::uint64_t done, double eta = -1.0);
   void set_item(std::string item);
-  // Where they are not known at the start.
-  void set_total(std::uint64_t total);
-  void set_done_before(std::uint64_t done);
+  // What a Watch is told.
+  void follow(const Progress& progress);
   // Clears the line until there is something new, so that a result can be printed.
   void clear();
   ProgressState state() const;

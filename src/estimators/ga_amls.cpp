@@ -159,26 +159,48 @@ struct Outcome {
   std::uint64_t score_evals = 0;
 };
 
+// Tells how far the replicas are, by the probability that the present one has come to.
+class LevelMeter {
+ public:
+  LevelMeter(const GaAmlsConfig& config, const Watch& watch) : config_(config), watch_(watch) {}
+  void begin(std::size_t replica) { replica_ = replica, level_ = 0, log_p_ = 0.0; }
+  bool after_level(double survive_fraction) {
+    log_p_ += std::log(survive_fraction);
+    ++level_, ++done_;
+    if (!watch_) return true;
+    return watch_(at(log_p_, fmt::format("run {} of {}, level {}, p {:.1e}", replica_ + 1, config_.replicas,
+                                         level_, std::exp(log_p_))));
+  }
+  // moved: share of the moves towards the next level.
+  bool while_moving(double moved) const {
+    return goes_on(watch_, at(log_p_ + moved * std::log(config_.survive_fraction), ""));
+  }
+
+ private:
+  Progress at(double log_p, std::string_view note) const {
+    const double of_run = std::clamp(log_p / config_.likely_log_p, 0.0, 1.0);
+    const double share = (static_cast<double>(replica_) + of_run) / static_cast<double>(config_.replicas);
+    return {.share = share, .done = done_, .note = note};
+  }
+
+  const GaAmlsConfig& config_;
+  const Watch& watch_;
+  std::size_t replica_ = 0, level_ = 0;
+  std::uint64_t done_ = 0;  // levels of all replicas
+  double log_p_ = 0.0;
+};
+
 template <Particles P>
-Outcome run_replicas(P& particles, std::size_t d, const GaAmlsConfig& config, const GaKeepGoing& keep_going) {
+Outcome run_replicas(P& particles, std::size_t d, const GaAmlsConfig& config, const Watch& watch) {
   Outcome out;
-  GaProgress now{};
+  LevelMeter meter(config, watch);
   if constexpr (requires { particles.watch({}); })
-    if (keep_going)
-      particles.watch([&](double moved) {
-        GaProgress between = now;
-        between.log_p += moved * std::log(config.survive_fraction);
-        between.moved = moved;
-        return keep_going(between);
-      });
+    if (watch) particles.watch([&](const Progress& moves) { return meter.while_moving(moves.share); });
   for (std::size_t replica = 0; replica < config.replicas; ++replica) {
-    double log_p = 0.0;
-    std::size_t n_levels = 0;
+    meter.begin(replica);
     const auto observe = [&](const Level& level, auto& population, std::span<const double> scores) {
-      log_p += std::log(level.survive_fraction);
       if (level.level >= 0.0) out.final.look(level, d, population.rows(), scores);
-      now = {replica, n_levels++, level.level, log_p};
-      return !keep_going || keep_going(now);
+      return meter.after_level(level.survive_fraction);
     };
     out.runs.push_back(run_splitting(particles,
                                      {.n_particles = config.n_particles,
@@ -200,7 +222,7 @@ struct GaProblem {
   const GaAmlsConfig& config;
 };
 
-Outcome run_problem(const GaProblem& p, ThreadPool& pool, const GaKeepGoing& keep_going) {
+Outcome run_problem(const GaProblem& p, ThreadPool& pool, const Watch& watch) {
   const auto& [head, activations, target, fit, config] = p;
   const ProductPrior prior(marginal_of(config.prior), head.d_model(), config.nu);
 #ifdef DEEPTAIL_HAS_CUDA
@@ -214,13 +236,13 @@ Outcome run_problem(const GaProblem& p, ThreadPool& pool, const GaKeepGoing& kee
                                .cumulative = fit.cumulative(),
                                .start = fit.start(config.start)},
                               config.n_particles, pool);
-    return run_replicas(particles, head.d_model(), config, keep_going);
+    return run_replicas(particles, head.d_model(), config, watch);
   }
 #endif
   const Screen screen(head, std::min(activations.n, kCloudSample), activations.rows(), pool);
   HeadScore score(head, target, fit.whitening, fit.groups.means, screen, pool);
   ContinuousParticles particles(prior, score, config.kernel, pool, fit.cumulative(), fit.start(config.start));
-  return run_replicas(particles, head.d_model(), config, keep_going);
+  return run_replicas(particles, head.d_model(), config, watch);
 }
 
 }  // namespace
@@ -245,9 +267,9 @@ double ga_amls_bytes(const GaAmlsConfig& config, std::size_t n, std::size_t d_mo
 }
 
 Estimate ga_amls(const Head& head, const Activations& activations, const Target& target,
-                 const GaAmlsConfig& config, ThreadPool& pool, const GaKeepGoing& keep_going) {
+                 const GaAmlsConfig& config, ThreadPool& pool, const Watch& watch) {
   config.validate();
-  const Stopwatch watch;
+  const Stopwatch stopwatch;
   require_device(config.device);
   check_activations(activations, head.d_model(), "activations");
   const std::size_t d = head.d_model();
@@ -264,13 +286,13 @@ Estimate ga_amls(const Head& head, const Activations& activations, const Target&
         fmt::format("{} activations for dimension {}: the covariance is poorly known", activations.n, d));
   e.diagnostics.push_back({"ridge", fit.whitening.ridge});
 
-  const Outcome outcome = run_problem({head, activations, target, fit, config}, pool, keep_going);
+  const Outcome outcome = run_problem({head, activations, target, fit, config}, pool, watch);
   summarise(e, outcome.runs, config.replicas);
   add_chain_warnings(e, outcome.runs.front(), config);
   add_distances(e, fit, outcome.final.distances);
   e.cost.score_evals = outcome.score_evals;
   e.cost.flops = 2.0 * static_cast<double>(e.cost.score_evals) * static_cast<double>(d * head.d_vocab());
-  e.cost.seconds = watch.seconds();
+  e.cost.seconds = stopwatch.seconds();
   return e;
 }
 

@@ -1,6 +1,5 @@
 // ga-amls as a row of the methods.
 #include <algorithm>
-#include <cmath>
 
 #include "deeptail/ga_amls.h"
 #include "estimators/method_list.h"
@@ -31,20 +30,6 @@ constexpr SettingRow kStart{.key = "start",
 constexpr const SettingRow* kGaAmlsSettings[] = {&kCalibration, &kParticles, &kReplicas, &kMoves, &kStepSize,
                                                  &kPrior,       &kKernel,    &kStart,    &kDevice};
 
-// Levels are told in words, and how far they are by the probability that they have come to.
-GaKeepGoing told_by_level(const Watch& watch, std::size_t replicas, double likely_log_p) {
-  if (!watch) return {};
-  return [&watch, replicas, likely_log_p](const GaProgress& p) {
-    std::string note;
-    if (p.moved == 0.0)
-      note = fmt::format("run {} of {}, level {}, p {:.1e}", p.replica + 1, replicas, p.level + 1,
-                         std::exp(p.log_p));
-    const double of_run = std::clamp(p.log_p / likely_log_p, 0.0, 1.0);
-    return watch(
-        {.share = (static_cast<double>(p.replica) + of_run) / static_cast<double>(replicas), .note = note});
-  };
-}
-
 Method make_ga_amls(SettingReader& s) {
   GaAmlsConfig config;
   const std::uint64_t calibration = take_calibration(s);
@@ -66,8 +51,8 @@ Method make_ga_amls(SettingReader& s) {
                        const Watch& watch) {
                 GaAmlsConfig c = config;
                 c.seed = seed;
-                return ga_amls(*in.head, *in.activations, target, c, pool,
-                               told_by_level(watch, c.replicas, in.likely_log_p));
+                c.likely_log_p = in.likely_log_p;
+                return ga_amls(*in.head, *in.activations, target, c, pool, watch);
               }};
 }
 

@@ -29,16 +29,16 @@ std::span<const TokenId> InputRunner::run(std::uint64_t first, std::size_t n) {
 
 std::uint64_t for_each_batch(InputRunner& runner, std::uint64_t first, std::uint64_t count,
                              const std::function<void(std::uint64_t, std::span<const TokenId>)>& visit,
-                             const KeepGoing& keep_going) {
+                             const Watch& watch) {
   std::size_t batch = kFirstBatch;
   std::uint64_t done = 0;
   while (done < count) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(batch, count - done));
-    const Stopwatch watch;
+    const Stopwatch stopwatch;
     visit(first + done, runner.run(first + done, n));
     done += n;
-    if (keep_going && !keep_going(done)) break;
-    const double seconds = std::max(1e-6, watch.seconds());
+    if (!goes_on(watch, progress_of(done, count))) break;
+    const double seconds = std::max(1e-6, stopwatch.seconds());
     const double wanted =
         std::min(static_cast<double>(n) / seconds * kBatchSeconds, 2.0 * static_cast<double>(batch));
     batch = std::clamp(static_cast<std::size_t>(wanted), kSmallestBatch, kLargestBatch);

@@ -268,9 +268,9 @@ void ItgisConfig::validate() const {
 }
 
 Estimate itgis(const Transformer& model, const Distribution& dist, const Target& target,
-               const ItgisConfig& config, ThreadPool& pool, const KeepGoing& keep_going) {
+               const ItgisConfig& config, ThreadPool& pool, const Watch& watch) {
   config.validate();
-  const Stopwatch watch;
+  const Stopwatch stopwatch;
   Estimate e{
       .method = "itgis", .target = target.ids(), .guarantee = Guarantee::kUnbiased, .seed = config.seed};
   ItgisRun run(model, dist, target, config, pool);
@@ -281,7 +281,7 @@ Estimate itgis(const Transformer& model, const Distribution& dist, const Target&
     run.run_batch(done, n);
     add_batch(run, done, n, totals, e);
     done += n;
-    if (keep_going && !keep_going(done)) break;
+    if (!goes_on(watch, progress_of(done, config.samples))) break;
   }
   fill_itgis(e, totals);
   if (done < config.samples)
@@ -290,7 +290,7 @@ Estimate itgis(const Transformer& model, const Distribution& dist, const Target&
   // The way back takes the trunk's products once more; it needs no weight gradients.
   e.cost.flops = 2.0 * static_cast<double>(done) * forward_flops(model.config(), dist.length());
   e.cost.forward_equivalents = 2.0 * static_cast<double>(done);
-  e.cost.seconds = watch.seconds();
+  e.cost.seconds = stopwatch.seconds();
   return e;
 }
 

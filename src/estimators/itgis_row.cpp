@@ -23,7 +23,7 @@ Method make_itgis(SettingReader& s) {
                 ItgisConfig c = config;
                 c.seed = seed;
                 c.temperature = temperature_of(temperature, kItgisRow.name, in);
-                Estimate estimate = itgis(*in.model, *in.dist, target, c, pool, counted(watch, c.samples));
+                Estimate estimate = itgis(*in.model, *in.dist, target, c, pool, watch);
                 tell_temperature(estimate, c.temperature);
                 return estimate;
               }};

@@ -21,9 +21,9 @@ void McConfig::validate() const {
 }
 
 Estimate mc(const Transformer& model, const Distribution& dist, const Target& target, const McConfig& config,
-            ThreadPool& pool, const KeepGoing& keep_going) {
+            ThreadPool& pool, const Watch& watch) {
   config.validate();
-  const Stopwatch watch;
+  const Stopwatch stopwatch;
   Estimate estimate{
       .method = "mc", .target = target.ids(), .guarantee = Guarantee::kUnbiased, .seed = config.seed};
   InputRunner runner(model, dist, config.seed, pool);
@@ -36,7 +36,7 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
       estimate.triggers.push_back({.sample = first + i, .tokens = {input.begin(), input.end()}});
     }
   };
-  const std::uint64_t n = for_each_batch(runner, kFirstMcSample, config.budget, count_hits, keep_going);
+  const std::uint64_t n = for_each_batch(runner, kFirstMcSample, config.budget, count_hits, watch);
 
   const Interval interval = clopper_pearson(hits, n, estimate.confidence);
   estimate.log_p = std::log(static_cast<double>(hits) / static_cast<double>(n));
@@ -51,7 +51,7 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
   estimate.cost.forward = n;
   estimate.cost.flops = static_cast<double>(n) * forward_flops(model.config(), dist.length());
   estimate.cost.forward_equivalents = static_cast<double>(n);
-  estimate.cost.seconds = watch.seconds();
+  estimate.cost.seconds = stopwatch.seconds();
   return estimate;
 }
 
@@ -70,7 +70,7 @@ Method make_mc(SettingReader& s) {
                        const Watch& watch) {
                 McConfig c = config;
                 c.seed = seed;
-                return mc(*in.model, *in.dist, target, c, pool, counted(watch, c.budget));
+                return mc(*in.model, *in.dist, target, c, pool, watch);
               }};
 }
 

@@ -40,7 +40,4 @@ std::function<void(const MethodInput&, SettingValues&)> settle_temperature(doubl
                                                                            std::string_view method);
 void tell_temperature(Estimate& estimate, double temperature);
 
-// For a method whose work is known: tells how much of it is done.
-KeepGoing counted(const Watch& watch, std::uint64_t work);
-
 }  // namespace deeptail

@@ -31,14 +31,6 @@ void tell_temperature(Estimate& estimate, double temperature) {
   estimate.diagnostics.insert(estimate.diagnostics.begin(), {"temperature", temperature});
 }
 
-KeepGoing counted(const Watch& watch, std::uint64_t work) {
-  if (!watch) return {};
-  return [&watch, work](std::uint64_t done) {
-    return watch(
-        {.share = static_cast<double>(done) / std::max(1.0, static_cast<double>(work)), .done = done});
-  };
-}
-
 Cost capture_cost(const ModelConfig& config, const Distribution& dist, std::uint64_t n, double seconds) {
   return {.forward = n,
           .flops = static_cast<double>(n) * forward_flops(config, dist.length()),
@@ -103,9 +95,9 @@ Estimate run_method(const Method& method, const MethodInput& input, const Target
 }
 
 void run_method_many(const Method& method, const MethodInput& input, std::span<const MethodTask> tasks,
-                     const ManyHooks& hooks) {
+                     const Answers& answers, const Watch& watch) {
   const auto tell = [&](std::size_t task, Estimate estimate) {
-    hooks.on_estimate(task, finished(std::move(estimate), method, input, tasks[task].target));
+    answers.on_estimate(task, finished(std::move(estimate), method, input, tasks[task].target));
   };
   std::vector<MethodTask> asked;
   std::vector<std::size_t> place;  // [asked]: of each among the tasks
@@ -118,11 +110,10 @@ void run_method_many(const Method& method, const MethodInput& input, std::span<c
     asked.push_back({*std::move(question.asked), tasks[i].seed});
     place.push_back(i);
   }
-  ManyHooks told = hooks;
-  told.on_estimate = [&](std::size_t k, Estimate estimate) { tell(place[k], std::move(estimate)); };
-  if (hooks.on_refusal)
-    told.on_refusal = [&](std::size_t k, const std::string& why) { hooks.on_refusal(place[k], why); };
-  if (!asked.empty()) method.run_many(input, asked, told);
+  Answers told{.on_estimate = [&](std::size_t k, Estimate e) { tell(place[k], std::move(e)); }};
+  if (answers.on_refusal)
+    told.on_refusal = [&](std::size_t k, const std::string& why) { answers.on_refusal(place[k], why); };
+  if (!asked.empty()) method.run_many(input, asked, told, watch);
 }
 
 }  // namespace deeptail

@@ -77,19 +77,18 @@ Method make_tokensplit(SettingReader& s) {
                 .unit = "forwards",
                 .work = work,
                 .run =
-                    [settings, work, on_cuda](const MethodInput& in, const Target& target, std::uint64_t seed,
-                                              ThreadPool& pool, const Watch& watch) {
+                    [settings, on_cuda](const MethodInput& in, const Target& target, std::uint64_t seed,
+                                        ThreadPool& pool, const Watch& watch) {
                       const TokensplitConfig config = settings.with_seed(seed);
-                      const KeepGoing keep_going = counted(watch, work(in.model->config(), *in.dist));
-                      return on_cuda ? tokensplit_on_cuda(*in.model, *in.dist, target, config, keep_going)
-                                     : tokensplit(*in.model, *in.dist, target, config, pool, keep_going);
+                      return on_cuda ? tokensplit_on_cuda(*in.model, *in.dist, target, config, watch)
+                                     : tokensplit(*in.model, *in.dist, target, config, pool, watch);
                     }};
   if (on_cuda)
     method.run_many = [settings](const MethodInput& in, std::span<const MethodTask> tasks,
-                                 const ManyHooks& hooks) {
+                                 const Answers& answers, const Watch& watch) {
       std::vector<TokensplitTask> all;
       for (const MethodTask& task : tasks) all.push_back({task.target, settings.with_seed(task.seed)});
-      tokensplit_many(*in.model, *in.dist, all, hooks);
+      tokensplit_many(*in.model, *in.dist, all, answers, kTargetsAtOnce, watch);
     };
   return method;
 }

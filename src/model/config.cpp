@@ -56,6 +56,13 @@ void require_consistent(const JsonNode& json, const ModelConfig& config) {
 
 }  // namespace
 
+float ModelConfig::attention_scale(std::size_t layer) const {
+  using Scale = Architecture::AttentionScale;
+  if (arch.attention_scale == Scale::kOne) return 1.0f;
+  const float by_head = 1.0f / std::sqrt(static_cast<float>(d_head));
+  return arch.attention_scale == Scale::kByHead ? by_head : by_head / static_cast<float>(layer + 1);
+}
+
 ModelConfig parse_config(std::string_view text, std::string_view where) {
   const Json document = parse_json(text, where);
   const JsonNode json(document, where);

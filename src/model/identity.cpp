@@ -12,10 +12,19 @@ namespace {
 std::string architecture_text(const Architecture& arch) {
   constexpr const char *kNorms[] = {"layer", "rms"}, *kPositions[] = {"learned", "rotary"},
                        *kResiduals[] = {"sequential", "parallel"}, *kMlps[] = {"gelu", "gelu-tanh", "swiglu"};
-  return fmt::format("norm {}\npositions {}\nresidual {}\nmlp {}\nkv_groups {}\n",
-                     kNorms[static_cast<int>(arch.norm)], kPositions[static_cast<int>(arch.positions)],
-                     kResiduals[static_cast<int>(arch.residual)], kMlps[static_cast<int>(arch.mlp)],
-                     arch.kv_groups);
+  std::string out = fmt::format(
+      "norm {}\npositions {}\nresidual {}\nmlp {}\nkv_groups {}\n", kNorms[static_cast<int>(arch.norm)],
+      kPositions[static_cast<int>(arch.positions)], kResiduals[static_cast<int>(arch.residual)],
+      kMlps[static_cast<int>(arch.mlp)], arch.kv_groups);
+  // Only where they are not as usual: models without them keep the names that results know them by.
+  constexpr const char* kScales[] = {"by-head", "one", "by-head-and-layer"};
+  if (arch.attention_scale != Architecture::AttentionScale::kByHead)
+    out += fmt::format("attention_scale {}\n", kScales[static_cast<int>(arch.attention_scale)]);
+  if (arch.qk_norm) out += "qk_norm\n";
+  if (arch.tied_head) out += "tied_head\n";
+  for (const double f : arch.frequencies)
+    out += fmt::format("frequency {:016x}\n", std::bit_cast<std::uint64_t>(f));
+  return out;
 }
 
 // Names and formatting of config.json leave no trace. eps as the bits of its float32, which every language

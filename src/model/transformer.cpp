@@ -44,14 +44,13 @@ Transformer::Transformer(ModelConfig config, const TensorMap& tensors, ReadTenso
   if (config_.arch != Architecture{})
     throw InputError("{}: the engine runs pre-LN GELU transformers with learned positions only", where_);
   TensorTaker taker(tensors, where_);
-  packed_ =
-      std::make_shared<const PackedWeights>(pack_weights(config_, transformer_lens_weights(config_, taker)));
+  packed_ = std::make_shared<const PackedWeights>(pack_weights(config_, take_weights(config_, taker)));
 }
 
 ModelWeights Transformer::raw_weights() const {
   const TensorMap tensors = read_();
   TensorTaker taker(tensors, where_);
-  ModelWeights weights = transformer_lens_weights(config_, taker);
+  ModelWeights weights = take_weights(config_, taker);
   // Another model's files would have other embeddings.
   if (!std::ranges::equal(weights.w_e, packed_->w_e))
     throw InputError("{}: the weights were replaced while they were in use", where_);

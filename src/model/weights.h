@@ -16,25 +16,34 @@ struct Matrix {
   std::vector<float> b = {};  // [out], or empty: none
 };
 
-// Their columns in one matrix; all have the same rows, and all have a bias or none has.
+// Their columns in one matrix; all have the same rows. Where some have a bias, the others' is zero.
 Matrix side_by_side(std::initializer_list<const Matrix*> parts);
 
 struct NormWeights {
-  std::vector<float> w = {}, b = {};  // [d_model]
+  std::vector<float> w = {};  // [d_model]; of q_norm and k_norm [d_head]
+  std::vector<float> b = {};  // the same, or empty: none
 };
 
 struct BlockWeights {
   NormWeights ln1 = {}, ln2 = {};
-  Matrix w_q = {}, w_k = {}, w_v = {};  // [d_model, d_attn], heads side by side
-  Matrix w_o = {};                      // [d_attn, d_model]
-  Matrix w_in = {}, w_out = {};         // [d_model, d_mlp], [d_mlp, d_model]
+  NormWeights q_norm = {}, k_norm = {};  // where Architecture::qk_norm
+  Matrix w_q = {};                       // [d_model, d_attn], heads side by side
+  Matrix w_k = {}, w_v = {};             // [d_model, d_kv]
+  Matrix w_o = {};                       // [d_attn, d_model]
+  Matrix w_gate = {};                    // [d_model, d_mlp], where the mlp is kSwiGlu
+  Matrix w_in = {}, w_out = {};          // [d_model, d_mlp], [d_mlp, d_model]
 };
 
-struct ModelWeights {
-  std::vector<float> w_e = {}, w_pos = {};  // [d_vocab, d_model], [n_ctx, d_model]
-  std::vector<BlockWeights> blocks = {};
+// All but the blocks.
+struct EndWeights {
+  std::vector<float> w_e = {};    // [d_vocab, d_model]
+  std::vector<float> w_pos = {};  // [n_ctx, d_model], or empty: positions are rotary
   NormWeights ln_final = {};
-  Matrix w_u = {};  // [d_model, d_vocab]
+  Matrix w_u = {};  // [d_model, d_vocab]; its w is empty where the head is tied: W_E transposed
+};
+
+struct ModelWeights : EndWeights {
+  std::vector<BlockWeights> blocks = {};
 };
 
 }  // namespace deeptail

@@ -113,14 +113,14 @@ double probe(ItemRunner& runner, const GridItem& item, double most_seconds = kPr
     double seconds, share;
   };
   std::optional<Sign> first, last;
-  const auto keep_going = [&](double share) {
-    if (share <= 0.0) return true;  // activations first
-    last = {watch.seconds(), share};
+  const auto look = [&](const Progress& p) {
+    if (p.share <= 0.0) return true;  // activations first
+    last = {watch.seconds(), p.share};
     if (!first) first = last;
-    return last->seconds - first->seconds < most_seconds || share - first->share < kLeastShare ||
-           share >= 1.0;
+    return last->seconds - first->seconds < most_seconds || p.share - first->share < kLeastShare ||
+           p.share >= 1.0;
   };
-  const bool finished = runner.run(item, keep_going).has_value();
+  const bool finished = runner.run(item, look).has_value();
   const double seconds = runner.last_seconds();
   if (finished) return seconds;
   const double rate = (last->share - first->share) / (last->seconds - first->seconds);
@@ -134,8 +134,7 @@ void probe_group(ItemRunner& runner, const std::vector<const GridItem*>& items, 
     std::vector<const GridItem*> some;
     for (std::size_t i = 0; i < probed; ++i) some.push_back(items[i * n / probed]);
     const Stopwatch watch;
-    runner.run_many(
-        some, [](const GridItem&, const std::string&) {}, [] { return true; });
+    runner.run_many(some, [](const GridItem&, const std::string&) {}, {});
     known.seconds[{items[0]->pair, items[0]->variant}].add(watch.seconds() / static_cast<double>(probed));
     return;
   }
@@ -173,7 +172,7 @@ void probe_longer(ItemRunner& runner, std::vector<PairVariant> keys, const std::
 void probe_capture(const Grid& grid, ItemRunner& runner, const GridItem& item, Knowledge& known) {
   const std::uint64_t wanted = grid.suite.variants[item.variant].method.calibration;
   if (!on_activations(grid, item.variant) || known.seconds.contains({item.pair, kCapture})) return;
-  runner.prepare(item, [](double) { return true; });
+  runner.prepare(item, {});
   known.seconds[{item.pair, kCapture}].add(runner.capture_seconds() / static_cast<double>(wanted));
 }
 
@@ -214,17 +213,16 @@ double Forecast::seconds() const {
   return sum;
 }
 
-Forecast forecast_run(const Grid& grid, const RunOptions& options, ThreadPool& pool,
-                      const std::function<bool(std::size_t, std::size_t)>& keep_going) {
+Forecast forecast_run(const Grid& grid, const RunOptions& options, ThreadPool& pool, const Watch& watch) {
   Forecast out;
-  const Stopwatch watch;
+  const Stopwatch stopwatch;
   Knowledge known = read_folder(grid, options, out);
   ItemRunner runner(grid, pool, kCaptureSeconds);
   ProbePlan plan = plan_probes(grid, known);
   std::size_t done = 0;
   bool going = true;
   const auto probe_pair = [&](const PairVariant& key) {
-    going = going && keep_going(done++, plan.first.size() + plan.more.size());
+    going = going && goes_on(watch, progress_of(done++, plan.first.size() + plan.more.size()));
     if (!going) return;
     probe_capture(grid, runner, *known.left[key].front(), known);
     probe_group(runner, known.left[key], known);
@@ -244,11 +242,11 @@ Forecast forecast_run(const Grid& grid, const RunOptions& options, ThreadPool& p
   std::stable_sort(plan.more.begin(), plan.more.end(),
                    [&](const auto& a, const auto& b) { return at_stake(a) > at_stake(b); });
   for (const PairVariant& key : plan.more)
-    if (watch.seconds() < kSecondLooks) probe_pair(key);
+    if (stopwatch.seconds() < kSecondLooks) probe_pair(key);
   if (going) {
     std::vector<PairVariant> keys = plan.first;
     keys.insert(keys.end(), plan.more.begin(), plan.more.end());
-    const auto left = [&] { return kSecondLooks - watch.seconds(); };
+    const auto left = [&] { return kSecondLooks - stopwatch.seconds(); };
     probe_longer(runner, std::move(keys), left, known);
   }
 

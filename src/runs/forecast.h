@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,9 +25,7 @@ struct Forecast {
 
 // Runs an item of every variant on every model for about a second, more of them while there is time (half a
 // minute in all), and throws the results away. Of activations only so many are captured as tell the speed.
-// What the folder already holds of a variant on a pair is used instead. keep_going is told probes done and to
-// do.
-Forecast forecast_run(const Grid& grid, const RunOptions& options, ThreadPool& pool,
-                      const std::function<bool(std::size_t done, std::size_t total)>& keep_going);
+// What the folder already holds of a variant on a pair is used instead. The watch is told probes.
+Forecast forecast_run(const Grid& grid, const RunOptions& options, ThreadPool& pool, const Watch& watch);
 
 }  // namespace deeptail

@@ -169,6 +169,11 @@ RunItem Grid::described(const GridItem& item) const {
           .calibration_seed = calibration_seed(item)};
 }
 
+std::string Grid::name_of(const GridItem& item) const {
+  const RunItem named = described(item);
+  return fmt::format("{} {} {} {}", named.variant, named.model, named.dist, fmt::join(named.target, ","));
+}
+
 std::uint64_t Grid::seed(const GridItem& item) const {
   return hashed_to_number(fmt::format("seed|{}|{}", suite.seed, item.id));
 }

@@ -53,6 +53,8 @@ struct Grid {
 
   // The item with all but its estimate.
   RunItem described(const GridItem& item) const;
+  // "tokensplit dt-1l hex 310", with the variant's name where it has one.
+  std::string name_of(const GridItem& item) const;
   std::uint64_t seed(const GridItem& item) const;
   std::uint64_t calibration_seed(const GridItem& item) const;  // the same for all targets and methods
 };

@@ -64,20 +64,20 @@ void repeat_rows(Activations& activations, std::size_t n) {
 
 }  // namespace
 
-bool ItemRunner::capture_for(std::uint64_t wanted, std::uint64_t seed, const Fraction& keep_going) {
+bool ItemRunner::capture_for(std::uint64_t wanted, std::uint64_t seed, const Watch& watch) {
   const std::size_t fewest = 4 * model_->config().d_model;  // for moments
-  const Stopwatch watch;
+  const Stopwatch stopwatch;
   double first_seconds = 0.0;
   std::uint64_t first_batch = 0;
   bool given_up = false;
   activations_ =
-      capture(model_->transformer, dist_, {.count = wanted, .seed = seed}, pool_, [&](std::uint64_t done) {
-        if (first_batch == 0) first_batch = done, first_seconds = watch.seconds();
-        given_up = given_up || !keep_going(0.0);
-        return !given_up && (done < fewest || watch.seconds() < most_capture_seconds_);
+      capture(model_->transformer, dist_, {.count = wanted, .seed = seed}, pool_, [&](const Progress& p) {
+        if (first_batch == 0) first_batch = p.done, first_seconds = stopwatch.seconds();
+        given_up = given_up || !goes_on(watch, {});
+        return !given_up && (p.done < fewest || stopwatch.seconds() < most_capture_seconds_);
       });
   if (given_up) return false;
-  capture_seconds_ = watch.seconds();
+  capture_seconds_ = stopwatch.seconds();
   if (activations_.n == wanted) return true;
   // The first batch also made the tables; a second one tells the speed better.
   const auto n = static_cast<double>(activations_.n), batch = static_cast<double>(first_batch);
@@ -87,7 +87,7 @@ bool ItemRunner::capture_for(std::uint64_t wanted, std::uint64_t seed, const Fra
   return true;
 }
 
-bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
+bool ItemRunner::prepare(const GridItem& item, const Watch& watch) {
   const GridPair& pair = grid_.pairs[item.pair];
   if (pair_ != item.pair) {
     pair_.reset();
@@ -119,7 +119,7 @@ bool ItemRunner::prepare(const GridItem& item, const Fraction& keep_going) {
     capture_seconds_ = 0.0;
     return true;
   }
-  if (!capture_for(wanted, seed, keep_going)) return false;
+  if (!capture_for(wanted, seed, watch)) return false;
   captured_ = wanted;
   captured_seed_ = seed;
   return true;
@@ -171,12 +171,13 @@ std::string ItemRunner::line_of(const GridItem& item, Estimate e, double seconds
   return data_line(described, to_json(e));
 }
 
-std::optional<std::string> ItemRunner::run(const GridItem& item, const Fraction& keep_going) {
-  if (!prepare(item, keep_going)) return std::nullopt;
+std::optional<std::string> ItemRunner::run(const GridItem& item, const Watch& watch) {
+  if (!prepare(item, watch)) return std::nullopt;
   bool given_up = false;
   const Stopwatch stopwatch;
-  Estimate e = estimate(item, [&](const Progress& p) {
-    return !(given_up = given_up || !keep_going(std::clamp(p.share, 0.0, 1.0)));
+  Estimate e = estimate(item, [&](Progress p) {
+    p.share = std::clamp(p.share, 0.0, 1.0);
+    return !(given_up = given_up || !goes_on(watch, p));
   });
   last_seconds_ = stopwatch.seconds();
   if (given_up) return std::nullopt;
@@ -185,8 +186,8 @@ std::optional<std::string> ItemRunner::run(const GridItem& item, const Fraction&
 
 bool ItemRunner::run_many(std::span<const GridItem* const> items,
                           const std::function<void(const GridItem&, const std::string&)>& on_line,
-                          const std::function<bool()>& keep_going) {
-  if (!prepare(*items.front(), [&](double) { return keep_going(); })) return false;
+                          const Watch& watch) {
+  if (!prepare(*items.front(), watch)) return false;
   const SuiteVariant& variant = grid_.suite.variants[items.front()->variant];
   std::vector<MethodTask> tasks;
   for (const GridItem* item : items) {
@@ -206,8 +207,8 @@ bool ItemRunner::run_many(std::span<const GridItem* const> items,
                          const TokenId token = tasks[i].target.ids().front();
                          tell(i,
                               no_answer(variant, token, tasks[i].seed, why, provenance_of(*model_, dist_)));
-                       },
-                   .keep_going = [&](std::uint64_t) { return !(given_up = given_up || !keep_going()); }});
+                       }},
+                  [&](const Progress& p) { return !(given_up = given_up || !goes_on(watch, p)); });
   return !given_up;
 }
 

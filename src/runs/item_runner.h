@@ -22,11 +22,9 @@ class ItemRunner {
              double most_capture_seconds = std::numeric_limits<double>::infinity())
       : grid_(grid), pool_(pool), most_capture_seconds_(most_capture_seconds) {}
 
-  // Told about how much of the item is done, from 0 to 1; false gives the item up.
-  using Fraction = std::function<bool(double done)>;
-
-  // The item's data line; nothing when it was given up.
-  std::optional<std::string> run(const GridItem& item, const Fraction& keep_going);
+  // The item's data line; nothing when the watch gave it up. It is told the method's progress, with a share
+  // from 0 to 1; while activations are captured the share is 0.
+  std::optional<std::string> run(const GridItem& item, const Watch& watch);
 
   // Whether items of this one's pair and variant are better run together.
   bool runs_many(const GridItem& item) const {
@@ -36,17 +34,17 @@ class ItemRunner {
   // were given up; what was told until then counts.
   bool run_many(std::span<const GridItem* const> items,
                 const std::function<void(const GridItem&, const std::string& line)>& on_line,
-                const std::function<bool()>& keep_going);
+                const Watch& watch);
 
   // Loads what the item needs. False when it was given up.
-  bool prepare(const GridItem& item, const Fraction& keep_going);
+  bool prepare(const GridItem& item, const Watch& watch);
 
   double last_seconds() const { return last_seconds_; }  // of the last item, without its activations
   // Of all activations that the last item wanted, also where fewer were captured.
   double capture_seconds() const { return capture_seconds_; }
 
  private:
-  bool capture_for(std::uint64_t wanted, std::uint64_t seed, const Fraction& keep_going);
+  bool capture_for(std::uint64_t wanted, std::uint64_t seed, const Watch& watch);
   Estimate estimate(const GridItem& item, const Watch& watch);
   MethodInput model_input() const;
   std::string line_of(const GridItem& item, Estimate estimate, double seconds) const;

@@ -94,7 +94,7 @@ bool message_there(int source, Tag tag, MPI_Status& status) {
   return there != 0;
 }
 
-RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, const RunHooks& hooks) {
+RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, const Watch& watch) {
   Claims claims(options.out);
   CommittedItems committed(options.out);
   committed.refresh();
@@ -103,6 +103,7 @@ RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, cons
     if (!committed.has(grid.items[k].id)) work.waiting.push_back(k);
   const bool was_finished = work.waiting.empty();
   RunEta eta(grid, committed);
+  Progress now = eta.progress();
   Stopwatch looked;
   while (work.active > 0) {
     MPI_Status status;
@@ -115,13 +116,13 @@ RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, cons
         work.idle.push_back(status.MPI_SOURCE);
       else
         --work.active;
-      hooks.progress(eta.progress());
+      now = eta.progress();
     } else if (looked.seconds() >= kLookForLost) {
       looked.restart();
       committed.refresh();
       look_for_lost(work, grid, committed, claims);
     }
-    serve(work, !hooks.keep_going());
+    serve(work, !goes_on(watch, now));
   }
   committed.refresh();
   RunOutcome outcome{.total = grid.items.size()};
@@ -129,7 +130,7 @@ RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, cons
   using Kind = RunOutcome::Kind;
   outcome.kind = was_finished                    ? Kind::kAlreadyFinished
                  : outcome.done == outcome.total ? Kind::kFinished
-                 : hooks.keep_going()            ? Kind::kLeftToOthers
+                 : goes_on(watch, now)           ? Kind::kLeftToOthers
                                                  : Kind::kStopped;
   if (work.lost == 0) return outcome;
   // MPI cannot end in order without the lost ranks; everything is on the disk.
@@ -142,27 +143,28 @@ RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, cons
 
 // True when a signal stopped it.
 bool work_as_told(const Grid& grid, const RunOptions& options, int rank, ThreadPool& pool,
-                  const RunHooks& hooks) {
+                  const Watch& watch) {
   Claims claims(options.out);
   CommittedItems committed(options.out);
   RunWorker worker(grid, options.out, fmt::format("rank{}", rank), claims, committed, pool);
+  const Watch asked = [&](const Progress&) { return goes_on(watch, {}); };  // rank 0 tells how far the run is
   for (bool given_up = false;;) {
-    const std::int64_t asking = given_up || !hooks.keep_going() ? kStopping : kReady;
+    const std::int64_t asking = given_up || !goes_on(asked, {}) ? kStopping : kReady;
     MPI_Send(&asking, 1, MPI_INT64_T, 0, kAsk, MPI_COMM_WORLD);
     if (asking == kStopping) return true;
     MPI_Status status;
     while (!message_there(0, kGive, status)) continue;
     std::int64_t index = kNothingLeft;
     MPI_Recv(&index, 1, MPI_INT64_T, 0, kGive, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (index == kNothingLeft) return !hooks.keep_going();
-    given_up = worker.take(static_cast<std::size_t>(index), hooks.keep_going) == RunWorker::Done::kGivenUp;
+    if (index == kNothingLeft) return !goes_on(asked, {});
+    given_up = worker.take(static_cast<std::size_t>(index), asked) == RunWorker::Done::kGivenUp;
   }
 }
 
 }  // namespace
 
 std::optional<RunOutcome> run_suite_mpi(const Grid& grid, const RunOptions& options, std::size_t threads,
-                                        const RunHooks& hooks) {
+                                        const Watch& watch) {
   // Errors of one rank end the job: MPI_Finalize would wait for the others for ever.
   struct Job {
     int rank = 0, ranks = 1;
@@ -187,7 +189,7 @@ std::optional<RunOutcome> run_suite_mpi(const Grid& grid, const RunOptions& opti
   try {
     if (job.ranks == 1) {
       ThreadPool pool(threads);
-      outcome = run_suite(grid, options, pool, hooks);
+      outcome = run_suite(grid, options, pool, watch);
     } else {
       if (job.rank == 0) {
         make_folder(options.out);
@@ -196,10 +198,10 @@ std::optional<RunOutcome> run_suite_mpi(const Grid& grid, const RunOptions& opti
       }
       MPI_Barrier(MPI_COMM_WORLD);
       if (job.rank == 0) {
-        outcome = hand_out(grid, options, job.ranks, hooks);
+        outcome = hand_out(grid, options, job.ranks, watch);
       } else {
         ThreadPool pool(threads);
-        if (work_as_told(grid, options, job.rank, pool, hooks))
+        if (work_as_told(grid, options, job.rank, pool, watch))
           outcome = RunOutcome{.kind = RunOutcome::Kind::kStopped};
       }
     }

@@ -9,6 +9,6 @@ namespace deeptail {
 // To be called once, by every rank. The outcome is rank 0's; other ranks return nothing, or kStopped when a
 // signal stopped them. With a single rank it is run_suite.
 std::optional<RunOutcome> run_suite_mpi(const Grid& grid, const RunOptions& options, std::size_t threads,
-                                        const RunHooks& hooks);
+                                        const Watch& watch);
 
 }  // namespace deeptail

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <filesystem>
 #include <map>
+#include <mutex>
 
 #include "core/write_file.h"
 
@@ -25,6 +26,28 @@ std::size_t count_done(const Grid& grid, const std::vector<std::size_t>& mine,
   for (const std::size_t k : mine) n += committed.has(grid.items[k].id) ? 1 : 0;
   return n;
 }
+
+// How far the run is, for the watch. Items that run together ask from several threads.
+class RunTeller {
+ public:
+  RunTeller(const Progress& now, const Watch& watch) : now_(now), watch_(watch) {}
+  bool asks(const std::string& note = "") {
+    const std::lock_guard lock(mutex_);
+    Progress told = now_;
+    told.note = note;
+    return goes_on(watch_, told);
+  }
+  void tells(const Progress& now) {
+    const std::lock_guard lock(mutex_);
+    now_ = now;
+    goes_on(watch_, now_);
+  }
+
+ private:
+  std::mutex mutex_;
+  Progress now_;
+  const Watch& watch_;
+};
 
 }  // namespace
 
@@ -94,12 +117,12 @@ double RunEta::work_left() const {
   return work;
 }
 
-RunProgress RunEta::progress() {
+Progress RunEta::progress() {
   take_in_new();
-  RunProgress out{.done = done_, .total = group_of_.size(), .before = before_};
+  Progress out = progress_of(done_, group_of_.size(), before_);
   // Seconds of work per second: below 1 where activations are captured, above where others help.
   const double speed = (seconds_ - seconds_before_) / watch_.seconds();
-  if (speed > 0.0) out.eta = work_left() / speed;
+  if (speed > 0.0) out.seconds_left = work_left() / speed;
   return out;
 }
 
@@ -107,7 +130,7 @@ RunWorker::RunWorker(const Grid& grid, const std::string& folder, const std::str
                      Claims& claims, CommittedItems& committed, ThreadPool& pool)
     : grid_(grid), claims_(claims), committed_(committed), runner_(grid, pool), writer_(folder, shard_name) {}
 
-RunWorker::Done RunWorker::take(std::size_t index, const std::function<bool()>& keep_going) {
+RunWorker::Done RunWorker::take(std::size_t index, const Watch& watch) {
   const GridItem& item = grid_.items[index];
   if (committed_.has(item.id)) return Done::kWasDone;
   if (!claims_.try_claim(index)) return Done::kTaken;
@@ -119,7 +142,7 @@ RunWorker::Done RunWorker::take(std::size_t index, const std::function<bool()>& 
   // Whoever had it before us committed before letting go of the claim: now it would be seen.
   committed_.refresh();
   if (committed_.has(item.id)) return Done::kWasDone;
-  const auto line = runner_.run(item, [&](double) { return keep_going(); });
+  const auto line = runner_.run(item, watch);
   if (!line) return Done::kGivenUp;
   writer_.append(item.id, *line);
   return Done::kCommitted;
@@ -143,8 +166,7 @@ std::vector<std::size_t> RunWorker::claim_like(std::size_t index, std::span<cons
 }
 
 RunWorker::Done RunWorker::take_many(std::size_t index, std::span<const std::size_t> others,
-                                     const std::function<bool()>& keep_going,
-                                     const std::function<void()>& committed) {
+                                     const Watch& watch, const std::function<void()>& committed) {
   if (committed_.has(grid_.items[index].id)) return Done::kWasDone;
   struct Release {
     Claims& claims;
@@ -163,10 +185,10 @@ RunWorker::Done RunWorker::take_many(std::size_t index, std::span<const std::siz
     writer_.append(item.id, line);
     committed();
   };
-  return runner_.run_many(items, commit, keep_going) ? Done::kCommitted : Done::kGivenUp;
+  return runner_.run_many(items, commit, watch) ? Done::kCommitted : Done::kGivenUp;
 }
 
-RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& pool, const RunHooks& hooks) {
+RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& pool, const Watch& watch) {
   const std::vector<std::size_t> mine = items_of_shard(grid, options.shard, options.n_shards, options.only);
   CommittedItems committed(options.out);
   RunOutcome outcome{.total = mine.size()};
@@ -187,21 +209,22 @@ RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& po
   // More than once: a process that dies leaves the item it had claimed.
   bool stopped = false;
   std::size_t taken = 1;
+  RunTeller teller(eta.progress(), watch);
+  const Watch asked = [&](const Progress&) { return teller.asks(); };  // within an item
   const auto tell = [&] {
     ++taken;
     committed.refresh();
-    hooks.progress(eta.progress());
+    teller.tells(eta.progress());
   };
   while (taken > 0 && !stopped) {
     taken = 0;
     for (std::size_t i = 0; i < mine.size(); ++i) {
-      stopped = stopped || !hooks.keep_going();
+      const GridItem& item = grid.items[mine[i]];
+      stopped = stopped || !teller.asks(committed.has(item.id) ? "" : grid.name_of(item));
       if (stopped) break;
-      if (!committed.has(grid.items[mine[i]].id)) hooks.item_begins(grid.items[mine[i]]);
       const bool many = worker.takes_many(mine[i]);
-      const RunWorker::Done done =
-          many ? worker.take_many(mine[i], std::span(mine).subspan(i), hooks.keep_going, tell)
-               : worker.take(mine[i], hooks.keep_going);
+      const RunWorker::Done done = many ? worker.take_many(mine[i], std::span(mine).subspan(i), asked, tell)
+                                        : worker.take(mine[i], asked);
       stopped = done == RunWorker::Done::kGivenUp;
       if (done == RunWorker::Done::kCommitted && !many) tell();
     }

@@ -22,26 +22,15 @@ struct RunOptions {
   std::vector<std::string> only = {};   // methods or variants; empty: all
 };
 
-struct RunProgress {
-  std::size_t done = 0, total = 0;  // of the whole grid
-  std::size_t before = 0;           // done when this process started
-  double eta = -1.0;                // seconds until the whole grid is done; negative: not known yet
-};
-
-struct RunHooks {
-  std::function<bool()> keep_going = [] { return true; };  // false: give up the item in flight and stop
-  std::function<void(const RunProgress&)> progress = [](const RunProgress&) {};
-  std::function<void(const GridItem&)> item_begins = [](const GridItem&) {};
-};
-
 struct RunOutcome {
   enum class Kind { kFinished, kAlreadyFinished, kStopped, kLeftToOthers } kind = Kind::kFinished;
   std::size_t done = 0, total = 0;  // of this shard
 };
 
-// Does what is missing of the shard. Throws InputError when the folder holds another run or cannot be
-// written.
-RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& pool, const RunHooks& hooks);
+// Does what is missing of the shard. The watch is told items of the whole grid, with the name of one that
+// begins; when it stops the run, the item in flight is given up. Throws InputError when the folder holds
+// another run or cannot be written.
+RunOutcome run_suite(const Grid& grid, const RunOptions& options, ThreadPool& pool, const Watch& watch);
 
 // --- its parts, for other ways to hand out items ---
 
@@ -55,7 +44,7 @@ bool holds_run(const Grid& grid, const std::string& folder);
 class RunEta {
  public:
   RunEta(const Grid& grid, const CommittedItems& committed);
-  RunProgress progress();  // looks at what was committed since the last call
+  Progress progress();  // looks at what was committed since the last call
 
  private:
   struct Group {  // items of one variant on one model
@@ -82,14 +71,14 @@ class RunWorker {
             CommittedItems& committed, ThreadPool& pool);
 
   enum class Done { kCommitted, kWasDone, kTaken, kGivenUp };
-  Done take(std::size_t index, const std::function<bool()>& keep_going);
+  Done take(std::size_t index, const Watch& watch);
 
   // Whether this item is better taken with others.
   bool takes_many(std::size_t index) const { return runner_.runs_many(grid_.items[index]); }
   // The item and those of the others that it can run with, which are neither done nor taken. committed is
   // called after each.
-  Done take_many(std::size_t index, std::span<const std::size_t> others,
-                 const std::function<bool()>& keep_going, const std::function<void()>& committed);
+  Done take_many(std::size_t index, std::span<const std::size_t> others, const Watch& watch,
+                 const std::function<void()>& committed);
 
  private:
   std::vector<std::size_t> claim_like(std::size_t index, std::span<const std::size_t> others);

@@ -69,21 +69,23 @@ std::vector<TuneCell> tune_cells(const TuneConfig& config) {
 }
 
 std::optional<TuneResult> run_tune_cell(const TuneSubject& subject, const TuneConfig& config,
-                                        const TuneCell& cell, ThreadPool& pool,
-                                        const std::function<bool()>& keep_going) {
+                                        const TuneCell& cell, ThreadPool& pool, const Watch& watch) {
   const Stopwatch stopwatch;
   const auto targets = targets_between(subject.truth, config.q_low, config.q_high, config.targets_per_pair);
   if (targets.empty())
     throw InputError("{} on {}: the truth has no token with q from {} to {}", cell.model, cell.dist,
                      config.q_low, config.q_high);
+  std::vector<double> q, p;
   bool stopped = false;
-  const Watch watch = [&](const Progress&) { return !(stopped = keep_going && !keep_going()); };
+  const Watch asked = [&](const Progress& now) {
+    const double share = (static_cast<double>(q.size()) + now.share) / static_cast<double>(targets.size());
+    return !(stopped = !goes_on(watch, {.share = share}));
+  };
   const Method method = method_of_cell(config, cell);
   const MethodInput input{.model = &subject.model, .dist = &subject.dist};
-  std::vector<double> q, p;
   for (const TokenId id : targets) {
     const Target target({id}, subject.model.head());
-    const Estimate e = run_method(method, input, target, config.seed, pool, watch);
+    const Estimate e = run_method(method, input, target, config.seed, pool, asked);
     if (stopped) return std::nullopt;
     q.push_back(subject.truth.q(id));
     p.push_back(std::exp(e.log_p));

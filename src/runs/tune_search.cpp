@@ -63,28 +63,49 @@ class ResultFile {
   std::ofstream file_;
 };
 
+// What is known, by all threads, and whether they shall find out more.
+class Findings {
+ public:
+  Findings(TuneResults known, std::size_t cells, const Watch& watch)
+      : known_(std::move(known)), cells_(cells), before_(known_.size()), watch_(watch) {}
+  bool goes_on() {
+    const std::lock_guard lock(mutex_);
+    return ask();
+  }
+  void add(const TuneConfig& config, const TuneCell& cell, const TuneResult& result, ResultFile& file) {
+    const std::lock_guard lock(mutex_);
+    known_[cell] = result;
+    file.append(result_line(config, cell, result));
+    ask();
+  }
+  TuneResults& known() { return known_; }
+
+ private:
+  bool ask() { return deeptail::goes_on(watch_, progress_of(known_.size(), cells_, before_)); }
+
+  std::mutex mutex_;
+  TuneResults known_;
+  std::size_t cells_, before_;
+  const Watch& watch_;
+};
+
 void run_cells(const TuneConfig& config, std::span<const TuneCell> pending, ResultFile& file,
-               ThreadPool& pool, const TuneHooks& hooks, TuneResults& results) {
+               ThreadPool& pool, Findings& findings) {
   const TunePairs pairs = load_tune_pairs(config);
-  std::mutex mutex;  // of the results and the file
   pool.for_each_block(pending.size(), [&](std::size_t i, std::size_t) {
-    if (!hooks.keep_going()) return;
+    if (!findings.goes_on()) return;
     const TunePair& pair = pairs.at({pending[i].model, pending[i].dist});
     ThreadPool one(1);
-    const auto result =
-        run_tune_cell({pair.model, pair.dist, pair.truth}, config, pending[i], one, hooks.keep_going);
-    if (!result) return;
-    const std::lock_guard lock(mutex);
-    results[pending[i]] = *result;
-    file.append(result_line(config, pending[i], *result));
-    hooks.cell_done(results.size());
+    const auto result = run_tune_cell({pair.model, pair.dist, pair.truth}, config, pending[i], one,
+                                      [&](const Progress&) { return findings.goes_on(); });
+    if (result) findings.add(config, pending[i], *result, file);
   });
 }
 
 }  // namespace
 
 TuneResults run_tune_search(const TuneConfig& config, const std::string& out, ThreadPool& pool,
-                            const TuneHooks& hooks) {
+                            const Watch& watch) {
   TuneResults results;
   std::optional<WorkLock> lock;  // two searches into one file would mix their lines
   if (!out.empty()) {
@@ -94,11 +115,13 @@ TuneResults run_tune_search(const TuneConfig& config, const std::string& out, Th
   std::vector<TuneCell> pending;
   for (const TuneCell& cell : tune_cells(config))
     if (!results.contains(cell)) pending.push_back(cell);
-  hooks.started(results.size(), results.size() + pending.size());
-  if (pending.empty()) return results;
-  ResultFile file(out);
-  run_cells(config, pending, file, pool, hooks, results);
-  return results;
+  const std::size_t cells = results.size() + pending.size();
+  Findings findings(std::move(results), cells, watch);
+  if (findings.goes_on() && !pending.empty()) {
+    ResultFile file(out);
+    run_cells(config, pending, file, pool, findings);
+  }
+  return std::move(findings.known());
 }
 
 std::vector<ChosenTemperature> read_temperatures(const std::string& path) {

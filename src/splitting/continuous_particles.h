@@ -12,6 +12,7 @@
 #include "core/random.h"
 #include "deeptail/kernels.h"
 #include "deeptail/splitting.h"
+#include "deeptail/watch.h"
 #include "splitting/start.h"
 
 namespace deeptail {
@@ -46,9 +47,9 @@ class ContinuousParticles {
   void resample(std::span<const std::uint32_t> parents);
   MoveStats move(double level, std::size_t k, std::uint64_t seed);
 
-  // Asked now and then while particles move, and told the share of the level's moves that are made; false
-  // leaves out the rest of them, and stopped() says so.
-  void watch(std::function<bool(double moved)> keep_going) { keep_going_ = std::move(keep_going); }
+  // Asked now and then while particles move, and told the moves of the level; false leaves out the rest of
+  // them, and stopped() says so.
+  void watch(Watch watch) { watch_ = std::move(watch); }
   bool stopped() const { return stopped_; }
 
   ConstRows rows() const { return {u_.data(), prior_.dim()}; }
@@ -57,7 +58,7 @@ class ContinuousParticles {
 
  private:
   static constexpr std::size_t kRows = 64;   // particles of one block of work
-  static constexpr std::size_t kAsked = 16;  // times per level, at least, that keep_going_ is asked
+  static constexpr std::size_t kAsked = 16;  // times per level, at least, that watch_ is asked
 
   struct Scratch {
     Scratch(const S& made_for, std::size_t dim)
@@ -104,7 +105,7 @@ class ContinuousParticles {
   double h_ = 0.0;                     // goes on from level to level
   std::uint64_t score_evals_ = 0;
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [threads]
-  std::function<bool(double)> keep_going_ = {};
+  Watch watch_ = {};
   bool stopped_ = false;
 };
 
@@ -146,7 +147,7 @@ MoveStats ContinuousParticles<S>::move(double level, std::size_t k, std::uint64_
     total.proposed += counts.proposed;
     total.accepted += counts.accepted;
     score_evals_ += counts.scored;
-    stopped_ = keep_going_ && !keep_going_(static_cast<double>(end) / static_cast<double>(kernel_.moves));
+    stopped_ = !goes_on(watch_, progress_of(end, kernel_.moves));
     return static_cast<double>(counts.accepted) / static_cast<double>(counts.proposed);
   };
   while (!frozen && where.step < kernel_.burn_in && !stopped_) {
@@ -155,7 +156,7 @@ MoveStats ContinuousParticles<S>::move(double level, std::size_t k, std::uint64_
     if (kernel_.kind == KernelKind::kPcn)
       where.h = std::min(where.h, 0.5);  // then proposals are independent draws
   }
-  const std::size_t stretch = keep_going_ ? kernel_.moves / kAsked + 1 : kernel_.moves;
+  const std::size_t stretch = watch_ ? kernel_.moves / kAsked + 1 : kernel_.moves;
   while (where.step < kernel_.moves && !stopped_) run_until(std::min(kernel_.moves, where.step + stretch));
   h_ = where.h;
   const JumpStats jump = measure_jump(n_, prior_.dim(), {before.data(), prior_.dim()}, rows());

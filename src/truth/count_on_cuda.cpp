@@ -18,16 +18,16 @@ constexpr double kCollectSeconds = 0.5;
 
 // Batches grow until the device is busy for half a second at a time.
 std::uint64_t count_batches(cuda::TruthEngine& engine, std::uint64_t first, std::uint64_t count,
-                            std::span<std::uint64_t> counts, const KeepGoing& keep_going) {
+                            std::span<std::uint64_t> counts, const Watch& watch) {
   std::uint64_t done = 0, at_once = engine.batch();
   while (done < count) {
     const std::uint64_t n = std::min(at_once, count - done);
-    const Stopwatch watch;
+    const Stopwatch stopwatch;
     engine.count(first + done, n);
     engine.collect(counts);
     done += n;
-    if (keep_going && !keep_going(done)) break;
-    if (watch.seconds() < kCollectSeconds / 2) at_once *= 2;
+    if (!goes_on(watch, progress_of(done, count))) break;
+    if (stopwatch.seconds() < kCollectSeconds / 2) at_once *= 2;
   }
   return done;
 }
@@ -52,9 +52,9 @@ CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, st
         cuda::EngineOptions{.near_tie = static_cast<float>(near_tie.value_or(0.0))});
     if (!near_tie) engine->set_near_tie(engine->usual_near_tie());
     return [engine](std::uint64_t first, std::uint64_t count, std::span<std::uint64_t> counts,
-                    const KeepGoing& keep_going) {
+                    const Watch& watch) {
       try {
-        return count_batches(*engine, first, count, counts, keep_going);
+        return count_batches(*engine, first, count, counts, watch);
       } catch (const cuda::Failure& failure) {
         throw DeviceError(Device::kCuda, failure.what());
       }

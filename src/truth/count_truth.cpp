@@ -80,16 +80,16 @@ CountInputs count_on_cpu(const Transformer& model, const Distribution& dist, std
                          ThreadPool& pool) {
   const auto runner = std::make_shared<InputRunner>(model, dist, seed, pool);
   return [runner](std::uint64_t first, std::uint64_t count, std::span<std::uint64_t> counts,
-                  const KeepGoing& keep_going) {
+                  const Watch& watch) {
     const auto add = [&](std::uint64_t, std::span<const TokenId> said) {
       for (const TokenId token : said) ++counts[static_cast<std::size_t>(token)];
     };
-    return for_each_batch(*runner, first, count, add, keep_going);
+    return for_each_batch(*runner, first, count, add, watch);
   };
 }
 
 CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const TruthRequest& request,
-                         const CountHooks& hooks) {
+                         const Watch& watch) {
   validate(request);
   if (is_finished(request)) return CountOutcome::kAlreadyFinished;
   check_writable(request.out);
@@ -98,14 +98,15 @@ CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const Tr
   const std::string partial = request.out + ".partial";
   const Truth earlier = load_partial(request, partial);
   const std::uint64_t before = earlier.samples();
-  hooks.started(before);
+  // Told, not asked: every run does a batch at least.
+  if (watch) watch(progress_of(before, request.samples, before));
 
   Stopwatch unsaved;
   std::vector<std::uint64_t> counts(d_vocab);  // of this run
-  const auto after_batch = [&](std::uint64_t n) {
-    const std::uint64_t done = before + n;
+  const auto after_batch = [&](const Progress& of_run) {
+    const std::uint64_t done = before + of_run.done;
     if (done == request.samples) return true;
-    const bool go = !hooks.keep_going || hooks.keep_going(done);
+    const bool go = goes_on(watch, progress_of(done, request.samples, before));
     if (!go || unsaved.seconds() >= kSaveSeconds) {
       write_file(partial, to_json(total(earlier, request, counts, done)));
       unsaved.restart();

@@ -88,10 +88,10 @@ void time_target(const Settings& s, ThreadPool& pool) {
   // Seconds from the end of one level to that of the next: all but the fit and the last scores.
   double first = 0.0, last = 0.0;
   const auto start = std::chrono::steady_clock::now();
-  const auto look = [&](const GaProgress& progress) {
-    if (progress.moved > 0.0) return true;
+  const auto look = [&](const Progress& progress) {
+    if (progress.note.empty()) return true;
     last = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (progress.level == 0) first = last;
+    if (progress.done == 1) first = last;
     return true;
   };
   const Estimate e = ga_amls(p.head, p.activations, Target({id}, p.head), config, pool, look);

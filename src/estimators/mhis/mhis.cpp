@@ -17,7 +17,7 @@ namespace {
 
 // Parts of a run; the chains' starts are part 1.
 constexpr std::uint64_t kMhisScreenPart = 0, kBridgePart = 2, kBoundPart = 3;
-constexpr std::uint64_t kStepsPerRound = 64;  // between questions to keep_going
+constexpr std::uint64_t kStepsPerRound = 64;  // between questions to the watch
 constexpr std::size_t kLargestGroup = 16;     // chains of one worker that move together
 constexpr double kFewEffective = 10.0;
 
@@ -29,7 +29,7 @@ struct ChainsRun {
 };
 
 ChainsRun run_chains(const ChainProblem& problem, const MhisConfig& config, ThreadPool& pool,
-                     const KeepGoing& keep_going) {
+                     const Watch& watch) {
   const std::uint64_t steps = config.samples / config.chains, total = config.burn_in + steps;
   const std::size_t share = (config.chains + pool.size() - 1) / pool.size();
   const std::size_t size = std::min(share, kLargestGroup);  // results do not depend on it
@@ -44,7 +44,7 @@ ChainsRun run_chains(const ChainProblem& problem, const MhisConfig& config, Thre
     pool.for_each_block(groups.size(),
                         [&](std::size_t g, std::size_t) { groups[g]->run(run.steps_done, end, run.record); });
     run.steps_done = end;
-    if (keep_going && !keep_going(end * config.chains)) break;
+    if (!goes_on(watch, progress_of(end * config.chains, config.work()))) break;
   }
   for (const auto& group : groups) {
     run.accepted += group->accepted();
@@ -136,7 +136,7 @@ BridgedZ bridged(const std::vector<double>& plain, const ChainsRun& run, const M
 
 // No chain saw the event, or its hits weigh nothing: the chains' draws bound nothing, plain inputs do.
 void fill_bound(Estimate& e, const ChainProblem& problem, const MhisConfig& config, ThreadPool& pool,
-                const KeepGoing& keep_going) {
+                const Watch& watch) {
   e.log_p = e.log_low = kLogZero;
   e.log_high = 0.0;
   e.status = Status::kNotReachedUpperBound;
@@ -146,8 +146,10 @@ void fill_bound(Estimate& e, const ChainProblem& problem, const MhisConfig& conf
   const auto count = [&](std::uint64_t, std::span<const TokenId> said) {
     for (const TokenId id : said) hits += problem.target.contains(id);
   };
-  const auto go_on = [&](std::uint64_t) { return !keep_going || keep_going(config.samples); };
-  const std::uint64_t n = for_each_batch(runner, 0, config.bound_inputs, count, go_on);
+  const Watch asked = [&](const Progress&) {
+    return goes_on(watch, progress_of(config.samples, config.work()));
+  };
+  const std::uint64_t n = for_each_batch(runner, 0, config.bound_inputs, count, asked);
   e.log_high = std::log(clopper_pearson(hits, n, e.confidence).high);
   e.cost.forward += n;
   if (hits > 0)
@@ -205,9 +207,9 @@ void MhisConfig::validate() const {
 }
 
 Estimate mhis(const Transformer& model, const Distribution& dist, const Target& target,
-              const MhisConfig& config, ThreadPool& pool, const KeepGoing& keep_going) {
+              const MhisConfig& config, ThreadPool& pool, const Watch& watch) {
   config.validate();
-  const Stopwatch watch;
+  const Stopwatch stopwatch;
   Estimate e{
       .method = "mhis", .target = target.ids(), .guarantee = Guarantee::kConsistent, .seed = config.seed};
   const TokenGradients gradients_of(model, dist);
@@ -218,7 +220,7 @@ Estimate mhis(const Transformer& model, const Distribution& dist, const Target& 
   const MarginTest test(model.head(), target, {}, &screen);
   const ChainProblem problem{model, dist, target, gradients_of, engine, test, table.get()};
 
-  ChainsRun run = run_chains(problem, config, pool, keep_going);
+  ChainsRun run = run_chains(problem, config, pool, watch);
   const ChainTotals totals = add_up(run, config);
   const std::uint64_t proposals = run.steps_done * config.chains;
   e.cost.forward = e.cost.backward = proposals + config.chains;
@@ -231,14 +233,14 @@ Estimate mhis(const Transformer& model, const Distribution& dist, const Target& 
   if (totals.hits.count > 0) fill_reached(e, totals, problem, run, config, pool);
   if (totals.hits.count > 0 && std::exp(e.log_p) == 0.0)
     e.warnings.emplace_back("the hits' weights vanish beside the others': the temperature is too low");
-  if (totals.hits.count == 0 || std::exp(e.log_p) == 0.0) fill_bound(e, problem, config, pool, keep_going);
+  if (totals.hits.count == 0 || std::exp(e.log_p) == 0.0) fill_bound(e, problem, config, pool, watch);
   if (totals.n < config.samples / config.chains * config.chains)
     e.warnings.push_back(fmt::format("ended after {} of {} samples", totals.n, config.samples));
   e.triggers = std::move(run.triggers);
   // The way back takes the trunk's products once more; it needs no weight gradients.
   e.cost.forward_equivalents = static_cast<double>(e.cost.forward + e.cost.backward);
   e.cost.flops = e.cost.forward_equivalents * forward_flops(model.config(), dist.length());
-  e.cost.seconds = watch.seconds();
+  e.cost.seconds = stopwatch.seconds();
   return e;
 }
 

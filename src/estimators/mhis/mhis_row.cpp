@@ -44,19 +44,18 @@ Method make_mhis(SettingReader& s) {
   s.set(kBurnIn, config.burn_in);
   s.take(kNormaliser, config.normaliser);
   config.validate();
-  const std::uint64_t work = config.samples + config.chains * config.burn_in;
+  const std::uint64_t work = config.work();
   const bool short_burn_in = config.burn_in < usual;
   return {.settle = settle_temperature(temperature, kMhisRow.name),
           .unit = "samples",
           .work = [work](const ModelConfig&, const Distribution&) { return work; },
           .run =
-              [config, temperature, work, short_burn_in](const MethodInput& in, const Target& target,
-                                                         std::uint64_t seed, ThreadPool& pool,
-                                                         const Watch& watch) {
+              [config, temperature, short_burn_in](const MethodInput& in, const Target& target,
+                                                   std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
                 MhisConfig c = config;
                 c.seed = seed;
                 c.temperature = temperature_of(temperature, kMhisRow.name, in);
-                Estimate estimate = mhis(*in.model, *in.dist, target, c, pool, counted(watch, work));
+                Estimate estimate = mhis(*in.model, *in.dist, target, c, pool, watch);
                 tell_temperature(estimate, c.temperature);
                 if (short_burn_in)
                   estimate.warnings.push_back(fmt::format(

@@ -15,13 +15,13 @@ namespace {
 // The work of all targets together, and whether to go on.
 class ManyMeter {
  public:
-  ManyMeter(std::size_t n, const KeepGoing& keep_going, ParticleService& service)
-      : told_(n, 0), keep_going_(keep_going), service_(service) {}
+  ManyMeter(std::size_t n, std::uint64_t total, const Watch& watch, ParticleService& service)
+      : told_(n, 0), total_(total), watch_(watch), service_(service) {}
   bool tell(std::size_t task, std::uint64_t done) {
     const std::lock_guard lock(mutex_);
     sum_ += done - std::min(done, told_[task]);
     told_[task] = std::max(done, told_[task]);
-    if (keep_going_ && go_ && !keep_going_(sum_)) end();
+    if (go_ && !goes_on(watch_, progress_of(sum_, total_))) end();
     return go_;
   }
   bool go() {
@@ -41,9 +41,9 @@ class ManyMeter {
 
   std::mutex mutex_;
   std::vector<std::uint64_t> told_;
-  std::uint64_t sum_ = 0;
+  std::uint64_t sum_ = 0, total_;
   bool go_ = true;
-  const KeepGoing& keep_going_;
+  const Watch& watch_;
   ParticleService& service_;
 };
 
@@ -62,17 +62,26 @@ std::size_t fitting(const Transformer& model, const InputLaw& law, std::span<con
   return static_cast<std::size_t>(std::min(1e6, 0.5 * memory_limit() / most));
 }
 
+// Of all tasks together, in forward-pass equivalents.
+std::uint64_t budget_of(const Transformer& model, const InputLaw& law,
+                        std::span<const TokensplitTask> tasks) {
+  double sum = 0.0;
+  for (const auto& [target, config] : tasks)
+    sum += config.budget > 0.0 ? config.budget : tokensplit_budget(model.config(), law, ServedPlace::kDevice);
+  return static_cast<std::uint64_t>(sum);
+}
+
 }  // namespace
 
 void run_many(const Transformer& model, const Distribution& dist, std::span<const TokensplitTask> tasks,
-              const ManyHooks& hooks, std::size_t at_once, ParticleDevice& device,
-              const ServiceOptions& options) {
+              const Answers& answers, std::size_t at_once, ParticleDevice& device,
+              const ServiceOptions& options, const Watch& watch) {
   if (tasks.empty()) return;
   const TokenTables law(dist);
   at_once = std::min({at_once, tasks.size(), ThreadPool::kMostThreads, fitting(model, law, tasks)});
   at_once = std::max<std::size_t>(1, at_once);
   ParticleService service(device, options);
-  ManyMeter meter(tasks.size(), hooks.keep_going, service);
+  ManyMeter meter(tasks.size(), budget_of(model, law, tasks), watch, service);
   std::mutex telling;
   std::atomic<bool> failed = false;
   ThreadPool callers(at_once);
@@ -85,17 +94,17 @@ void run_many(const Transformer& model, const Distribution& dist, std::span<cons
       ThreadPool alone(1);
       const NextToken event(task.target);
       estimate = estimate_target({{.model = model, .law = law, .event = event}, service}, task.config,
-                                 at_once, alone, [&](std::uint64_t done) { return meter.tell(i, done); });
+                                 at_once, alone, [&](const Progress& p) { return meter.tell(i, p.done); });
     } catch (const InputError& e) {
-      if (!hooks.on_refusal) throw;
+      if (!answers.on_refusal) throw;
       why = e.what();
     }
     const std::lock_guard lock(telling);
     if (failed) return;  // it may have been cut short
     if (estimate)
-      hooks.on_estimate(i, *std::move(estimate));
+      answers.on_estimate(i, *std::move(estimate));
     else
-      hooks.on_refusal(i, why);
+      answers.on_refusal(i, why);
   };
   callers.for_each_block(tasks.size(), [&](std::size_t i, std::size_t) {
     if (!meter.go()) return;

@@ -8,7 +8,7 @@ namespace deeptail {
 
 // tokensplit_many on any device.
 void run_many(const Transformer& model, const Distribution& dist, std::span<const TokensplitTask> tasks,
-              const ManyHooks& hooks, std::size_t at_once, ParticleDevice& device,
-              const ServiceOptions& options = {});
+              const Answers& answers, std::size_t at_once, ParticleDevice& device,
+              const ServiceOptions& options = {}, const Watch& watch = {});
 
 }  // namespace deeptail

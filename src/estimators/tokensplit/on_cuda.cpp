@@ -130,10 +130,11 @@ std::unique_ptr<ParticleDevice> make_cuda_particles(const Transformer& model, co
 }
 
 void tokensplit_many(const Transformer& model, const Distribution& dist,
-                     std::span<const TokensplitTask> tasks, const ManyHooks& hooks, std::size_t at_once) {
+                     std::span<const TokensplitTask> tasks, const Answers& answers, std::size_t at_once,
+                     const Watch& watch) {
   try {
     const auto device = make_cuda_particles(model, dist);
-    run_many(model, dist, tasks, hooks, at_once, *device);
+    run_many(model, dist, tasks, answers, at_once, *device, {}, watch);
   } catch (const cuda::Failure& failure) {
     throw DeviceError(Device::kCuda, failure.what());
   }
@@ -145,8 +146,8 @@ void tokensplit_many(const Transformer& model, const Distribution& dist,
 
 namespace deeptail {
 
-void tokensplit_many(const Transformer&, const Distribution&, std::span<const TokensplitTask>,
-                     const ManyHooks&, std::size_t) {
+void tokensplit_many(const Transformer&, const Distribution&, std::span<const TokensplitTask>, const Answers&,
+                     std::size_t, const Watch&) {
   throw DeviceError::not_built(Device::kCuda);
 }
 
@@ -157,14 +158,13 @@ void tokensplit_many(const Transformer&, const Distribution&, std::span<const To
 namespace deeptail {
 
 Estimate tokensplit_on_cuda(const Transformer& model, const Distribution& dist, const Target& target,
-                            const TokensplitConfig& config, const KeepGoing& keep_going) {
-  const Stopwatch watch;
+                            const TokensplitConfig& config, const Watch& watch) {
+  const Stopwatch stopwatch;
   Estimate estimate;
   const TokensplitTask task{target, config};
-  tokensplit_many(
-      model, dist, {&task, 1},
-      {.on_estimate = [&](std::size_t, Estimate e) { estimate = std::move(e); }, .keep_going = keep_going});
-  estimate.cost.seconds = watch.seconds();
+  tokensplit_many(model, dist, {&task, 1},
+                  {.on_estimate = [&](std::size_t, Estimate e) { estimate = std::move(e); }}, 1, watch);
+  estimate.cost.seconds = stopwatch.seconds();
   return estimate;
 }
 

@@ -51,8 +51,8 @@ std::size_t next_block(std::size_t block, double acceptance, std::size_t n_free)
 // Moves until the particles have forgotten where they began, and adapts meanwhile.
 class PilotPolicy final : public MovePolicy {
  public:
-  PilotPolicy(const TokenProblem& problem, const PilotConfig& config, const PilotGoesOn& keep_going)
-      : config_(config), keep_going_(keep_going), free_(problem.free_parts()), costs_(change_costs(problem)) {
+  PilotPolicy(const TokenProblem& problem, const PilotConfig& config, Meter& meter)
+      : config_(config), meter_(meter), free_(problem.free_parts()), costs_(change_costs(problem)) {
     std::vector<double> uniform(problem.n_parts(), 0.0);
     for (const std::size_t i : free_) uniform[i] = 1.0;
     settings_ = {.cumulative = cumulative_of(uniform),
@@ -62,7 +62,7 @@ class PilotPolicy final : public MovePolicy {
   }
 
   bool goes_on(const Work& work) override {
-    interrupted_ = !keep_going_(work);
+    interrupted_ = !meter_.tell(work.flops);
     return !interrupted_;
   }
   // By the user, while scoring. Moves that were cut short are scored once more: they may have reached it.
@@ -83,7 +83,7 @@ class PilotPolicy final : public MovePolicy {
     adapt(round);
     stats.parent_correlation = parent_correlation(begin_, at.inputs.tokens, at.inputs.length);
     budget_spent_ = at.work.flops > kPatience * config_.flops;
-    cut_ = !keep_going_(at.work) || budget_spent_;
+    cut_ = !meter_.tell(at.work.flops) || budget_spent_;
     const bool forgotten = stats.parent_correlation <= config_.forgotten && stats.moves >= kFewestMoves;
     const bool spent = at.work.flops - flops_before_ > kLevelShare * config_.flops;
     enough_ = forgotten || spent || cut_ || stats.moves >= config_.max_moves;
@@ -111,7 +111,7 @@ class PilotPolicy final : public MovePolicy {
   }
 
   const PilotConfig& config_;
-  const PilotGoesOn& keep_going_;
+  Meter& meter_;
   std::vector<std::size_t> free_;
   std::vector<double> costs_;  // [parts]
   MoveSettings settings_;
@@ -152,8 +152,8 @@ double parent_correlation(std::span<const TokenId> begin, std::span<const TokenI
 
 template <class Place>
 PilotResult run_pilot(const Place& place, const PilotConfig& config, std::uint64_t seed, ThreadPool& pool,
-                      const PilotGoesOn& keep_going) {
-  PilotPolicy policy(place.problem, config, keep_going);
+                      Meter& meter) {
+  PilotPolicy policy(place.problem, config, meter);
   auto particles = place.population(config.n_particles, policy, pool);
   const auto observe = [&](const Level&, const auto&, std::span<const double>) { return !policy.cut(); };
   PilotResult result;
@@ -174,9 +174,7 @@ PilotResult run_pilot(const Place& place, const PilotConfig& config, std::uint64
   result.budget_spent = policy.budget_spent();
   return result;
 }
-template PilotResult run_pilot(const CpuPlace&, const PilotConfig&, std::uint64_t, ThreadPool&,
-                               const PilotGoesOn&);
-template PilotResult run_pilot(const ServedPlace&, const PilotConfig&, std::uint64_t, ThreadPool&,
-                               const PilotGoesOn&);
+template PilotResult run_pilot(const CpuPlace&, const PilotConfig&, std::uint64_t, ThreadPool&, Meter&);
+template PilotResult run_pilot(const ServedPlace&, const PilotConfig&, std::uint64_t, ThreadPool&, Meter&);
 
 }  // namespace deeptail

@@ -1,9 +1,9 @@
 // The pilot: finds levels and move settings by an adaptive run of its own; nothing of it enters the estimate.
 #pragma once
 
-#include <functional>
 #include <limits>
 
+#include "estimators/tokensplit/meter.h"
 #include "estimators/tokensplit/particles.h"
 
 namespace deeptail {
@@ -31,12 +31,10 @@ struct PilotResult {
   Work work = {};
   bool budget_spent = false;
 };
-// Asked between rounds of moves; false ends the pilot.
-using PilotGoesOn = std::function<bool(const Work&)>;
-// Place: of place.h.
+// meter: asked between rounds of moves; it may end the pilot. Place: of place.h.
 template <class Place>
 PilotResult run_pilot(const Place& place, const PilotConfig& config, std::uint64_t seed, ThreadPool& pool,
-                      const PilotGoesOn& keep_going);
+                      Meter& meter);
 
 // How much of where they began the particles remember: over the positions where they differ, the mean of
 // (share that has the token it began with - share that two of them agree on) / (1 - the latter).

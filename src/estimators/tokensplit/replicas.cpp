@@ -6,23 +6,6 @@
 
 namespace deeptail {
 
-bool Meter::ask(double flops) {
-  most_ = std::max(most_, flops / unit_);
-  if (keep_going_ && go_ && !keep_going_(static_cast<std::uint64_t>(most_))) go_ = false;
-  return go_;
-}
-
-bool Meter::tell(double flops) {
-  const std::lock_guard lock(mutex_);
-  return ask(flops);
-}
-
-bool Meter::add(double flops) {
-  const std::lock_guard lock(mutex_);
-  finished_ += flops;
-  return ask(finished_);
-}
-
 namespace {
 
 // Every level moves as the pilot settled, unless it is told to stop.

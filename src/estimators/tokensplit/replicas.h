@@ -2,32 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
+#include "estimators/tokensplit/meter.h"
 #include "estimators/tokensplit/place.h"
 #include "estimators/tokensplit/summary.h"
 
 namespace deeptail {
-
-// Work of all threads, and whether to go on.
-class Meter {
- public:
-  Meter(double flops_per_forward, const KeepGoing& keep_going)
-      : unit_(flops_per_forward), keep_going_(keep_going) {}
-  // The pilot's work so far, then the work of finished levels of the replicas. False when the user wants to
-  // stop.
-  bool tell(double flops);
-  bool add(double flops);
-  bool goes_on() { return add(0.0); }
-
- private:
-  bool ask(double flops);
-
-  std::mutex mutex_;
-  double unit_, finished_ = 0.0, most_ = 0.0;
-  bool go_ = true;
-  const KeepGoing& keep_going_;
-};
 
 // One estimate under way.
 template <class Place>

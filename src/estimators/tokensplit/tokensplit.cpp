@@ -126,16 +126,16 @@ void warn_of_overspending(Estimate& e, const TokensplitConfig& config) {
 // config: with its budget.
 template <class Place>
 Estimate estimate_at(const Place& place, const TokensplitConfig& config, std::size_t targets_at_once,
-                     ThreadPool& pool, const KeepGoing& keep_going) {
+                     ThreadPool& pool, const Watch& watch) {
   const TokenProblem& problem = place.problem;
   check_varies(problem.law);
   const double unit = forward_flops(problem.model.config(), problem.length());
-  Meter meter(unit, keep_going);
+  Meter meter(unit, config.budget, watch);
   const TokensplitRun<Place> run{place, config, unit, pool, meter};
   Estimate e{.method = "tokensplit", .guarantee = Guarantee::kUnbiased, .seed = config.seed};
   if (const Target* target = problem.event.next_token()) e.target = target->ids();
-  PilotResult pilot = run_pilot(place, pilot_config(config, unit), derived_seed(config.seed, kPilotPart),
-                                pool, [&](const Work& work) { return meter.tell(work.flops); });
+  PilotResult pilot =
+      run_pilot(place, pilot_config(config, unit), derived_seed(config.seed, kPilotPart), pool, meter);
   meter.add(pilot.work.flops);
   Work work = pilot.work;
   if (pilot.run.end == SplittingEnd::kStopped) {
@@ -163,15 +163,15 @@ double target_bytes(const TokenProblem& problem, const TokensplitConfig& wanted)
 }
 
 Estimate estimate_target(const ServedPlace& place, const TokensplitConfig& wanted,
-                         std::size_t targets_at_once, ThreadPool& pool, const KeepGoing& keep_going) {
+                         std::size_t targets_at_once, ThreadPool& pool, const Watch& watch) {
   const TokensplitConfig config = with_budget(wanted, place.problem, ServedPlace::kDevice);
   require_memory(config, static_cast<double>(targets_at_once) *
                              bytes_side_by_side(place, config, pool.size(), asked_sizes(config)));
-  return estimate_at(place, config, targets_at_once, pool, keep_going);
+  return estimate_at(place, config, targets_at_once, pool, watch);
 }
 
 Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& event,
-                    const TokensplitConfig& wanted, ThreadPool& pool, const KeepGoing& keep_going) {
+                    const TokensplitConfig& wanted, ThreadPool& pool, const Watch& watch) {
   CpuPlace place{{.model = model, .law = law, .event = event}};
   const TokensplitConfig config = with_budget(wanted, place.problem, CpuPlace::kDevice);
   require_memory(config, bytes_side_by_side(place, config, pool.size(), asked_sizes(config)));
@@ -182,14 +182,14 @@ Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& 
     screen.emplace(screen_for(model, law, derived_seed(config.seed, kScreenPart), pool, table.get()));
   place.problem.table = table.get();
   place.problem.screen = screen ? &*screen : nullptr;
-  Estimate e = estimate_at(place, config, 1, pool, keep_going);
+  Estimate e = estimate_at(place, config, 1, pool, watch);
   e.cost.seconds = stopwatch.seconds();
   return e;
 }
 
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
-                    const TokensplitConfig& config, ThreadPool& pool, const KeepGoing& keep_going) {
-  return tokensplit(model, TokenTables(dist), NextToken(target), config, pool, keep_going);
+                    const TokensplitConfig& config, ThreadPool& pool, const Watch& watch) {
+  return tokensplit(model, TokenTables(dist), NextToken(target), config, pool, watch);
 }
 
 }  // namespace deeptail

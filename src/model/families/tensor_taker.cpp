@@ -17,7 +17,7 @@ std::vector<float> TensorTaker::take(const std::string& name, std::initializer_l
   return to_float(it->second);
 }
 
-void TensorTaker::refuse_others(std::initializer_list<std::string_view> buffers) const {
+void TensorTaker::refuse_others(std::span<const std::string_view> buffers) const {
   for (const auto& [name, tensor] : tensors_) {
     if (used_.contains(name)) continue;
     if (std::ranges::none_of(buffers, [&name = name](std::string_view end) { return name.ends_with(end); }))

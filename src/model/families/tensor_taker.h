@@ -2,6 +2,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ class TensorTaker {
   std::vector<float> take(const std::string& name, std::initializer_list<std::size_t> sizes);
   // Throws InputError for a tensor that was not taken, unless its name ends in one of these: buffers, not
   // weights.
-  void refuse_others(std::initializer_list<std::string_view> buffers) const;
+  void refuse_others(std::span<const std::string_view> buffers) const;
 
  private:
   const TensorMap& tensors_;

@@ -1,18 +1,19 @@
 #include <algorithm>
 
-#include "model/families/family.h"
+#include "model/families/rows.h"
 
 namespace deeptail {
 
 namespace {
 
-NormWeights take_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& c) {
+// TransformerLens's names: heads apart, [n_heads, d_model, d_head].
+NormWeights lens_norm(TensorTaker& tensors, const std::string& name, const ModelConfig& c) {
   return {tensors.take(name + ".w", {c.d_model}), tensors.take(name + ".b", {c.d_model})};
 }
 
 // w: [n_heads, d_model, d_head] -> [d_model, d_attn], heads side by side; b: [n_heads, d_head] is [d_attn] as
 // it stands.
-Matrix take_heads(TensorTaker& tensors, const std::string& at, char name, const ModelConfig& c) {
+Matrix lens_heads(TensorTaker& tensors, const std::string& at, char name, const ModelConfig& c) {
   const auto w = tensors.take(fmt::format("{}W_{}", at, name), {c.n_heads, c.d_model, c.d_head});
   Matrix out{.in = c.d_model, .out = c.d_attn(), .w = std::vector<float>(w.size())};
   for (std::size_t h = 0; h < c.n_heads; ++h)
@@ -23,13 +24,13 @@ Matrix take_heads(TensorTaker& tensors, const std::string& at, char name, const 
   return out;
 }
 
-BlockWeights take_block(TensorTaker& tensors, const ModelConfig& c, std::size_t index) {
+BlockWeights lens_block(const ModelConfig& c, TensorTaker& tensors, std::size_t index) {
   const std::string at = fmt::format("blocks.{}.", index), attn = at + "attn.", mlp = at + "mlp.";
-  return {.ln1 = take_norm(tensors, at + "ln1", c),
-          .ln2 = take_norm(tensors, at + "ln2", c),
-          .w_q = take_heads(tensors, attn, 'Q', c),
-          .w_k = take_heads(tensors, attn, 'K', c),
-          .w_v = take_heads(tensors, attn, 'V', c),
+  return {.ln1 = lens_norm(tensors, at + "ln1", c),
+          .ln2 = lens_norm(tensors, at + "ln2", c),
+          .w_q = lens_heads(tensors, attn, 'Q', c),
+          .w_k = lens_heads(tensors, attn, 'K', c),
+          .w_v = lens_heads(tensors, attn, 'V', c),
           // [n_heads, d_head, d_model] is [d_attn, d_model] as it stands.
           .w_o = {c.d_attn(), c.d_model, tensors.take(attn + "W_O", {c.n_heads, c.d_head, c.d_model}),
                   tensors.take(attn + "b_O", {c.d_model})},
@@ -39,18 +40,24 @@ BlockWeights take_block(TensorTaker& tensors, const ModelConfig& c, std::size_t 
                     tensors.take(mlp + "b_out", {c.d_model})}};
 }
 
-}  // namespace
-
-ModelWeights transformer_lens_weights(const ModelConfig& c, TensorTaker& tensors) {
-  ModelWeights out;
+EndWeights lens_ends(const ModelConfig& c, TensorTaker& tensors) {
+  EndWeights out;
   out.w_e = tensors.take("embed.W_E", {c.d_vocab, c.d_model});
   out.w_pos = tensors.take("pos_embed.W_pos", {c.n_ctx, c.d_model});
-  for (std::size_t i = 0; i < c.n_layers; ++i) out.blocks.push_back(take_block(tensors, c, i));
-  out.ln_final = take_norm(tensors, "ln_final", c);
+  out.ln_final = lens_norm(tensors, "ln_final", c);
   out.w_u = {.in = c.d_model, .out = c.d_vocab, .w = tensors.take("unembed.W_U", {c.d_model, c.d_vocab})};
   if (tensors.has("unembed.b_U")) out.w_u.b = tensors.take("unembed.b_U", {c.d_vocab});
-  tensors.refuse_others({".attn.mask", ".attn.IGNORE"});  // of old files
   return out;
+}
+
+}  // namespace
+
+Family transformer_lens_family() {
+  return {.name = "transformer_lens",
+          .read = nullptr,  // config.cpp: its config.json names no model_type
+          .take_ends = lens_ends,
+          .take_block = lens_block,
+          .buffers = {".attn.mask", ".attn.IGNORE"}};  // of old files
 }
 
 }  // namespace deeptail

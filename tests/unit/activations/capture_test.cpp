@@ -40,7 +40,7 @@ TEST(Capture, EndsEarlyWhenToldTo) {
   const Zoo zoo;
   ThreadPool pool(2);
   const Activations a =
-      capture(zoo.model, zoo.dist, {.count = 10000}, pool, [](std::uint64_t) { return false; });
+      capture(zoo.model, zoo.dist, {.count = 10000}, pool, [](const Progress&) { return false; });
   EXPECT_LT(a.n, 10000u);
   EXPECT_EQ(a.values.size(), a.n * a.d_model);
   EXPECT_THROW(capture(zoo.model, zoo.dist, {.count = 0}, pool), InputError);

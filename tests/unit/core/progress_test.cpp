@@ -104,6 +104,26 @@ TEST(Progress, SlowRatesArePerMinute) {
             "x  50%  12 of 24 items  2 items/s  0:06 elapsed  ETA 0:06");
 }
 
+TEST(ProgressMeter, FollowsWhatAWatchIsTold) {
+  ProgressMeter meter(stderr, ProgressStyle::kNone, {.label = "x", .unit = "items", .total = 5});
+  meter.follow({.done = 3, .total = 9, .before = 2, .seconds_left = 7.0, .note = "first"});
+  ProgressState state = meter.state();
+  EXPECT_EQ(state.done, 3u);
+  EXPECT_EQ(state.total, 9u);
+  EXPECT_EQ(state.done_before, 2u);
+  EXPECT_EQ(state.eta, 7.0);
+  EXPECT_EQ(state.item, "first");
+  // A question alone changes nothing.
+  meter.follow(progress_of(3, 0, 2));
+  state = meter.state();
+  EXPECT_EQ(state.total, 9u);
+  EXPECT_EQ(state.eta, 7.0);
+  EXPECT_EQ(state.item, "first");
+  EXPECT_EQ(progress_of(3, 0).share, 3.0);
+  EXPECT_EQ(progress_of(3, 12).share, 0.25);
+  EXPECT_TRUE(goes_on({}, {}));
+}
+
 TEST(Progress, LinesAndSilence) {
   std::FILE* file = std::tmpfile();
   ASSERT_NE(file, nullptr);

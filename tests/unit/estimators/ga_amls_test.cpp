@@ -106,23 +106,30 @@ TEST(GaAmls, IsAskedWithinLevelsAndStops) {
   const GaAmlsConfig config = quick(GaPrior::kStudentT);
   const Estimate e = ga_amls(p.head, p.activations, target, config, pool);
   double last = 0.0;
-  std::size_t between = 0, replica = 0;
-  const Estimate asked = ga_amls(p.head, p.activations, target, config, pool, [&](const GaProgress& now) {
-    if (now.replica != replica) last = 0.0;
-    replica = now.replica;
-    between += now.moved > 0.0;
-    EXPECT_LE(now.moved, 1.0);
-    if (now.moved > 0.0) {
-      EXPECT_LT(now.log_p, last);
+  std::size_t between = 0, levels = 0;
+  const Estimate asked = ga_amls(p.head, p.activations, target, config, pool, [&](const Progress& now) {
+    const bool moving = now.note.empty();
+    between += moving;
+    levels += !moving;
+    EXPECT_EQ(now.done, levels);
+    if (moving) {
+      EXPECT_GT(now.share, last);
     }
-    last = now.log_p;
+    last = now.share;
     return true;
   });
+  EXPECT_LE(last, 1.0);
   EXPECT_EQ(asked.log_p, e.log_p);
   EXPECT_EQ(asked.cost.score_evals, e.cost.score_evals);
   EXPECT_GE(between, 2 * config.kernel.burn_in);
-  const Estimate stopped = ga_amls(p.head, p.activations, target, config, pool,
-                                   [](const GaProgress& now) { return now.level < 1 || now.moved < 0.5; });
+  // Halfway to the third level of the first replica.
+  const double half_level =
+      0.5 * std::log(config.survive_fraction) / config.likely_log_p / static_cast<double>(config.replicas);
+  double second = 0.0;
+  const Estimate stopped = ga_amls(p.head, p.activations, target, config, pool, [&](const Progress& now) {
+    if (!now.note.empty()) second = now.share;
+    return now.done < 2 || now.share < second + 0.99 * half_level;
+  });
   EXPECT_EQ(stopped.status, Status::kBudgetSpent);
   EXPECT_EQ(stopped.levels.size(), 2u);
   EXPECT_LT(stopped.levels[1].moves.moves, config.kernel.moves);
@@ -138,8 +145,9 @@ TEST(GaAmls, StoppedBetweenRunsItKeepsTheFinishedOnes) {
   config.replicas = 1;
   const Estimate first = ga_amls(p.head, p.activations, target, config, pool);
   config.replicas = 3;
-  const Estimate stopped = ga_amls(p.head, p.activations, target, config, pool,
-                                   [](const GaProgress& now) { return now.replica == 0 || now.level < 1; });
+  const Estimate stopped = ga_amls(p.head, p.activations, target, config, pool, [](const Progress& now) {
+    return !now.note.starts_with("run 2 of 3, level 2,");
+  });
   EXPECT_EQ(stopped.log_p, first.log_p);
   EXPECT_EQ(stopped.status, Status::kOk);
   ASSERT_FALSE(stopped.warnings.empty());

@@ -59,7 +59,7 @@ TEST(InputRunner, BatchesCoverTheRangeOrStop) {
   EXPECT_EQ(next, 100 + n);
   next = 0;
   const std::uint64_t done =
-      for_each_batch(runner, 0, 1 << 30, visit, [](std::uint64_t so_far) { return so_far < 1000; });
+      for_each_batch(runner, 0, 1 << 30, visit, [](const Progress& p) { return p.done < 1000; });
   EXPECT_EQ(done, next);
   EXPECT_GE(done, 1000u);
   EXPECT_LT(done, 40000u);

@@ -144,7 +144,7 @@ TEST(Itgis, StopsWhenAsked) {
   const CountingModel toy(5, {0.5, 0.3, 0.15, 0.05}, 9);
   ThreadPool pool(1);
   const Estimate e = itgis(toy.model(), toy.dist(), toy.target(), {.samples = 4096, .temperature = 30.0},
-                           pool, [](std::uint64_t done) { return done < 512; });
+                           pool, [](const Progress& p) { return p.done < 512; });
   EXPECT_EQ(e.cost.forward, 512u);
   ASSERT_FALSE(e.warnings.empty());
   EXPECT_NE(e.warnings.back().find("512 of 4096"), std::string::npos);

@@ -70,7 +70,7 @@ TEST(Mc, NeverSeenHasAnUpperBound) {
 TEST(Mc, StopsWhenToldAndSaysSo) {
   ThreadPool pool(2);
   const Estimate e = mc(dt_1l(), shipped("hex"), Target({69}, dt_1l().head()), {.budget = 1 << 20}, pool,
-                        [](std::uint64_t) { return false; });
+                        [](const Progress&) { return false; });
   EXPECT_LT(e.cost.forward, 1u << 20);
   ASSERT_EQ(e.warnings.size(), 1u);
   EXPECT_NE(e.warnings[0].find("ended after"), std::string::npos);

@@ -178,10 +178,11 @@ TEST(Ties, ManyAtOnceAreAnsweredAsOneIs) {
                           .provenance = {.model = "twins"}};
   Method method = make_method("gld", {});
   std::vector<std::vector<TokenId>> asked;
-  method.run_many = [&](const MethodInput& in, std::span<const MethodTask> tasks, const ManyHooks& hooks) {
+  method.run_many = [&](const MethodInput& in, std::span<const MethodTask> tasks, const Answers& answers,
+                        const Watch&) {
     for (std::size_t i = tasks.size(); i-- > 0;) {
       asked.push_back(tasks[i].target.ids());
-      hooks.on_estimate(i, method.run(in, tasks[i].target, tasks[i].seed, pool, {}));
+      answers.on_estimate(i, method.run(in, tasks[i].target, tasks[i].seed, pool, {}));
     }
   };
   const std::vector<MethodTask> tasks = {

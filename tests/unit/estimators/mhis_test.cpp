@@ -215,7 +215,7 @@ TEST(Mhis, StopsWhenAsked) {
   const MhisConfig config{.samples = 1 << 14, .burn_in = 128, .temperature = 30.0};
   const auto until = [&](std::uint64_t steps) {
     return mhis(toy.model(), toy.dist(), toy.target(), config, pool,
-                [&](std::uint64_t done) { return done < steps * 32; });
+                [&](const Progress& p) { return p.done < steps * 32; });
   };
   EXPECT_NE(until(256).warnings.back().find("ended after 4096 of 16384"), std::string::npos);
   const Estimate early = until(64);  // within the burn-in

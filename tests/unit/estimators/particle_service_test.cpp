@@ -219,14 +219,13 @@ TEST(ParticleService, StopsWhenTold) {
                 [&](std::size_t, const Estimate& e) {
                   ++told;
                   EXPECT_NE(e.status, Status::kOk);
-                },
-            .keep_going =
-                [&](std::uint64_t done) {
-                  EXPECT_GE(done, last);
-                  last = done;
-                  return false;
                 }},
-           2, device);
+           2, device, {}, [&](const Progress& p) {
+             EXPECT_GE(p.done, last);
+             EXPECT_GT(p.total, p.done);
+             last = p.done;
+             return false;
+           });
   EXPECT_GE(told, 1u);
   EXPECT_LE(told, 2u);
 }

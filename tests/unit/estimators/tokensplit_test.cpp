@@ -168,7 +168,7 @@ TEST(Tokensplit, StopsWhenTold) {
   const CountingModel toy(24, kRareValues, 33);
   ThreadPool pool(2);
   const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 20000}, pool,
-                                [](std::uint64_t) { return false; });
+                                [](const Progress&) { return false; });
   EXPECT_TRUE(std::isinf(e.log_p));
   EXPECT_NE(e.status, Status::kOk);
 }
@@ -181,7 +181,7 @@ TEST(Tokensplit, StoppedBetweenReplicasItGivesUpTheStrictGuarantee) {
   const Estimate whole = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool);
   const double enough = 0.7 * whole.cost.forward_equivalents;
   const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool,
-                                [&](std::uint64_t done) { return static_cast<double>(done) < enough; });
+                                [&](const Progress& p) { return static_cast<double>(p.done) < enough; });
   const auto finished = static_cast<double>(e.replica_log_p.size());
   ASSERT_GE(finished, 2.0);
   ASSERT_LT(finished, 8.0);
@@ -200,7 +200,7 @@ TEST(Tokensplit, AStopNeverLosesWhatIsFinished) {
   for (const double share : {0.3, 0.6, 0.8, 0.95}) {
     const double enough = share * whole.cost.forward_equivalents;
     const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool,
-                                  [&](std::uint64_t done) { return static_cast<double>(done) < enough; });
+                                  [&](const Progress& p) { return static_cast<double>(p.done) < enough; });
     EXPECT_LE(e.cost.forward_equivalents, whole.cost.forward_equivalents) << share;
     EXPECT_EQ(e.status == Status::kOk, !e.replica_log_p.empty()) << share;
     EXPECT_EQ(e.status == Status::kBudgetSpent, std::isinf(e.log_p)) << share;
@@ -230,7 +230,7 @@ TEST(Tokensplit, ABoundByAStoppedPilotHolds) {
   int stopped = 0;
   for (std::uint64_t seed = 0; seed < sized(20, 4); ++seed) {
     const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), {.budget = 1e5, .seed = seed}, pool,
-                                  [](std::uint64_t done) { return done < 4000; });
+                                  [](const Progress& p) { return p.done < 4000; });
     if (e.status != Status::kBudgetSpent) continue;
     ++stopped;
     EXPECT_GE(e.log_high, std::log(toy.truth())) << seed;

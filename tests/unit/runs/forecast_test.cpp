@@ -52,9 +52,9 @@ TEST(Forecast, TellsAllFromAPart) {
   make_slow(grid.suite.variants[0].method);
   ThreadPool pool(1);
   std::size_t probes = 0;
-  const Forecast f = forecast_run(grid, {}, pool, [&](std::size_t done, std::size_t total) {
-    EXPECT_EQ(total, 2u);
-    EXPECT_EQ(done, probes++);
+  const Forecast f = forecast_run(grid, {}, pool, [&](const Progress& p) {
+    EXPECT_EQ(p.total, 2u);
+    EXPECT_EQ(p.done, probes++);
     return true;
   });
   ASSERT_EQ(f.rows.size(), 1u);
@@ -83,7 +83,7 @@ TEST(Forecast, MethodsSeeAsManyActivationsAsTheyWant) {
     return Estimate{.method = "gld", .target = target.ids()};
   };
   ThreadPool pool(2);
-  const Forecast f = forecast_run(grid, {}, pool, [](std::size_t, std::size_t) { return true; });
+  const Forecast f = forecast_run(grid, {}, pool, {});
   ASSERT_FALSE(seen.empty());
   for (const std::size_t n : seen) EXPECT_EQ(n, grid.suite.variants[1].method.calibration);
   EXPECT_GT(f.capture_seconds, 0.0);
@@ -99,8 +99,7 @@ TEST(Forecast, TimesInTheFolderCount) {
   double sum = 0.0;
   const std::vector<RunItem> items = read_run(folder).items;
   for (const RunItem& item : items) sum += item.seconds;
-  const Forecast f = forecast_run(grid, {.out = folder, .only = {"mc"}}, pool,
-                                  [](std::size_t, std::size_t) { return true; });
+  const Forecast f = forecast_run(grid, {.out = folder, .only = {"mc"}}, pool, {});
   std::filesystem::remove_all(folder);
   ASSERT_EQ(items.size(), 2u);
   EXPECT_EQ(f.items, 4u);

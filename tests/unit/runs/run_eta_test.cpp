@@ -38,22 +38,22 @@ TEST_F(RunEtas, FollowsWhatIsCommittedByWhomever) {
   CommittedItems committed(folder_);
   committed.refresh();
   RunEta eta(grid_, committed);
-  const RunProgress first = eta.progress();
+  const Progress first = eta.progress();
   EXPECT_EQ(first.done, 1u);
   EXPECT_EQ(first.before, 1u);
   EXPECT_EQ(first.total, 20u);
-  EXPECT_LT(first.eta, 0.0);  // nothing was done since it started
+  EXPECT_LT(first.seconds_left, 0.0);  // nothing was done since it started
 
   mine.append(id(1), line(1, 4.0));     // variant 0 on a
   other.append(id(5), line(5, 30.0));   // variant 1 on a
   other.append(id(99), line(99, 1e6));  // of no item here
   committed.refresh();
-  const RunProgress next = eta.progress();
+  const Progress next = eta.progress();
   EXPECT_EQ(next.done, 3u);
   EXPECT_EQ(next.before, 1u);
   // 3 items of 3 s, 4 of 30 s; on b as on a: 5 of 3 s, 5 of 30 s. 34 s of work were done, however fast.
   const double work = 3 * 3.0 + 4 * 30.0 + 5 * 3.0 + 5 * 30.0;
-  const double spent = next.eta * 34.0 / work;
+  const double spent = next.seconds_left * 34.0 / work;
   EXPECT_GT(spent, 0.0);
   EXPECT_LT(spent, 60.0);
   mine.append(id(1), line(1, 4.0));  // again: as if nothing had happened

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 
 #include "runs/run_suite.h"
 #include "sizes.h"
@@ -49,16 +50,16 @@ Grid many_grid(Batches* batches, std::size_t n_dists = 1) {
   if (batches == nullptr) return grid;
   Method& method = grid.suite.variants[1].method;
   method.run_many = [batches, run = method.run](const MethodInput& in, std::span<const MethodTask> tasks,
-                                                const ManyHooks& hooks) {
+                                                const Answers& answers, const Watch& watch) {
     batches->sizes.push_back(tasks.size());
     ThreadPool pool(1);
     for (std::size_t i = tasks.size(); i-- > 0;) {  // in another order than asked
       if (batches->fail_after-- == 0) throw DeviceError(Device::kCuda, "lost");
-      if (!hooks.keep_going(i)) return;
+      if (!goes_on(watch, {})) return;
       if (batches->refused-- == 0)
-        hooks.on_refusal(i, "too large");
+        answers.on_refusal(i, "too large");
       else
-        hooks.on_estimate(i, run(in, tasks[i].target, tasks[i].seed, pool, {}));
+        answers.on_estimate(i, run(in, tasks[i].target, tasks[i].seed, pool, {}));
     }
   };
   return grid;
@@ -74,9 +75,9 @@ class RunMany : public testing::Test {
     for (const char* name : {"alone", "together", "failed", "stopped", "large"})
       std::filesystem::remove_all(folder(name));
   }
-  RunOutcome run(const Grid& grid, const char* name, const RunHooks& hooks = {}) {
+  RunOutcome run(const Grid& grid, const char* name, const Watch& watch = {}) {
     ThreadPool pool(1);
-    return run_suite(grid, {.out = folder(name)}, pool, hooks);
+    return run_suite(grid, {.out = folder(name)}, pool, watch);
   }
 };
 
@@ -84,11 +85,19 @@ TEST_F(RunMany, SameRecordsAsOneByOne) {
   constexpr std::size_t kPairs = sized<std::size_t>(2, 1), kItems = 8 * kPairs;
   Batches batches;
   const Grid alone = many_grid(nullptr, kPairs), together = many_grid(&batches, kPairs);
-  std::size_t told = 0;
+  std::uint64_t told = 0;
+  std::set<std::string> named;
+  const auto follow = [&](const Progress& p) {
+    EXPECT_EQ(p.total, kItems);
+    EXPECT_GE(p.done, told);
+    told = p.done;
+    if (!p.note.empty()) named.emplace(p.note);
+    return true;
+  };
   run(alone, "alone");
-  EXPECT_EQ(run(together, "together", {.progress = [&](const RunProgress& p) { told = p.done; }}).done,
-            kItems);
+  EXPECT_EQ(run(together, "together", follow).done, kItems);
   EXPECT_EQ(told, kItems);
+  EXPECT_GE(named.size(), kPairs);  // items are named as they begin; those that run together by the first
   EXPECT_EQ(batches.sizes, std::vector<std::size_t>(kPairs, 4));  // pairs apart, replicas together
   const deeptail::Run a = read_run(folder("alone")), b = read_run(folder("together"));
   ASSERT_EQ(a.items.size(), kItems);
@@ -147,10 +156,7 @@ TEST_F(RunMany, ActivationsThatDoNotFitGiveNoAnswer) {
 TEST_F(RunMany, StopsWhenTold) {
   Batches batches;
   const Grid grid = many_grid(&batches);
-  std::size_t told = 0;
-  const RunOutcome outcome =
-      run(grid, "stopped",
-          {.keep_going = [&] { return told < 3; }, .progress = [&](const RunProgress&) { ++told; }});
+  const RunOutcome outcome = run(grid, "stopped", [](const Progress& p) { return p.done < 3; });
   EXPECT_EQ(outcome.kind, RunOutcome::Kind::kStopped);
   EXPECT_EQ(outcome.done, 3u);
   EXPECT_EQ(run(grid, "stopped").done, 8u);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 
@@ -95,7 +96,8 @@ TEST(Tune, RunsACell) {
     ASSERT_TRUE(result);
     EXPECT_EQ(result->targets, 1u);
     EXPECT_LT(result->loss, 0.5) << method;  // within a factor of 1.65
-    EXPECT_FALSE(run_tune_cell(subject, config, {"m", "d", method, 30.0}, pool, [] { return false; }));
+    EXPECT_FALSE(run_tune_cell(subject, config, {"m", "d", method, 30.0}, pool,
+                               [](const Progress&) { return false; }));
   }
   config.q_high = 1e-4;
   EXPECT_NE(refusal_of([&] {
@@ -118,19 +120,20 @@ TEST(Tune, ASearchContinuesFromItsFile) {
                     .targets_per_pair = 1,
                     .samples = 256};
   ThreadPool pool(2);
-  std::size_t done = 0;
-  TuneHooks hooks{.cell_done = [&](std::size_t) { ++done; }, .keep_going = [&] { return done == 0; }};
   ThreadPool one(1);
-  EXPECT_EQ(run_tune_search(config, out, one, hooks).size(), 1u);  // ended after the first cell
-  std::vector<std::size_t> started;
-  hooks = {.started =
-               [&](std::size_t known, std::size_t total) {
-                 started = {known, total};
-               },
-           .cell_done = [&](std::size_t) { ++done; }};
-  const TuneResults results = run_tune_search(config, out, pool, hooks);
-  EXPECT_EQ(started, (std::vector<std::size_t>{1, 3}));
-  EXPECT_EQ(done, 3u);
+  const auto first_cell = [](const Progress& p) { return p.done == 0; };
+  EXPECT_EQ(run_tune_search(config, out, one, first_cell).size(), 1u);
+  std::vector<std::uint64_t> done;  // as it was told
+  std::atomic<int> asking = 0;
+  const TuneResults results = run_tune_search(config, out, pool, [&](const Progress& p) {
+    EXPECT_EQ(++asking, 1);  // however many threads there are
+    EXPECT_EQ(p.before, 1u);
+    EXPECT_EQ(p.total, 3u);
+    if (done.empty() || done.back() != p.done) done.push_back(p.done);
+    --asking;
+    return true;
+  });
+  EXPECT_EQ(done, (std::vector<std::uint64_t>{1, 2, 3}));
   const TuneResults at_once = run_tune_search(config, "", pool);
   ASSERT_EQ(results.size(), 3u);
   for (const auto& [cell, result] : at_once) EXPECT_EQ(results.at(cell).loss, result.loss);

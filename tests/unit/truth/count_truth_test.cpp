@@ -33,10 +33,9 @@ class CountTruth : public ::testing::Test {
             .samples = samples,
             .out = (folder_ / name).string()};
   }
-  CountOutcome count(const TruthRequest& r, std::size_t threads = 2, KeepGoing keep_going = {}) const {
+  CountOutcome count(const TruthRequest& r, std::size_t threads = 2, const Watch& watch = {}) const {
     ThreadPool pool(threads);
-    return count_truth(dt_1l().config().d_vocab, count_on_cpu(dt_1l(), dist_, r.seed, pool), r,
-                       {.keep_going = std::move(keep_going)});
+    return count_truth(dt_1l().config().d_vocab, count_on_cpu(dt_1l(), dist_, r.seed, pool), r, watch);
   }
 
   Distribution dist_;
@@ -61,7 +60,7 @@ TEST_F(CountTruth, ContinuesAfterEveryStop) {
   ASSERT_EQ(count(request("whole")), CountOutcome::kFinished);
   const TruthRequest r = request("pieces");
   std::size_t runs = 1;
-  while (count(r, 2, [](std::uint64_t) { return false; }) == CountOutcome::kStopped) {  // one batch a run
+  while (count(r, 2, [](const Progress&) { return false; }) == CountOutcome::kStopped) {  // one batch a run
     EXPECT_TRUE(fs::exists(r.out + ".partial"));
     EXPECT_FALSE(fs::exists(r.out));
     ++runs;
@@ -88,7 +87,7 @@ TEST_F(CountTruth, FinishedIsLeftAloneAndOthersAreRefused) {
 
 TEST_F(CountTruth, UnfinishedWorkOfAnotherRequestIsRefused) {
   const TruthRequest r = request("out", 3000);
-  ASSERT_EQ(count(r, 2, [](std::uint64_t) { return false; }), CountOutcome::kStopped);
+  ASSERT_EQ(count(r, 2, [](const Progress&) { return false; }), CountOutcome::kStopped);
   TruthRequest other = r;
   other.first = 1;
   EXPECT_THROW(count(other), InputError);
@@ -104,7 +103,7 @@ TEST_F(CountTruth, OneAtATimeCountsIntoAFile) {
   TruthRequest other = r;
   other.seed = 2;
   std::size_t refused = 0;
-  const auto meanwhile = [&](std::uint64_t) {
+  const auto meanwhile = [&](const Progress&) {
     try {
       count(other);
     } catch (const InputError& e) {

@@ -1,0 +1,10 @@
+// One function per family, in the file of its name.
+#pragma once
+
+#include "model/families/family.h"
+
+namespace deeptail {
+
+Family transformer_lens_family();
+
+}  // namespace deeptail
