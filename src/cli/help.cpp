@@ -42,6 +42,8 @@ constexpr struct {
     {"deeptail model logits", "deeptail model logits --model dt-1l --tokens 0,17,42"},
     {"deeptail model logits", "deeptail model logits --model dt-1l --text \"<|BOS|>The\""},
     {"deeptail model tokenize", "deeptail model tokenize --model dt-1l \"<|BOS|>To be\""},
+    {"deeptail model tokenize",
+     "deeptail model tokenize --model models/tokenizer.json --bos 0 --json \"To be\""},
     {"deeptail model detokenize", "deeptail model detokenize --model dt-1l 0 310"},
     {"deeptail dist", "deeptail dist sample hex --count 5 --text"},
     {"deeptail dist list", "deeptail dist list"},

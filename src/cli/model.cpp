@@ -133,7 +133,7 @@ void verify(const std::string& name, bool json) {
 }
 
 struct ModelOptions {
-  std::string name, text;
+  std::string name, text, bos = "auto";
   std::vector<std::string> tokens;
   bool json = false;
 };
@@ -144,7 +144,7 @@ std::vector<TokenId> input_of(const ModelOptions& o, const std::optional<NamedTo
     throw InputError("expected --tokens or --text, found {}", o.text.empty() ? "neither" : "both");
   if (!o.tokens.empty()) return parse_ids(fmt::format("{}", fmt::join(o.tokens, " ")), "--tokens");
   if (!tokenizer) throw InputError("--text: the model has no tokenizer; give ids with --tokens");
-  return tokenizer->tokenizer.encode(o.text);
+  return encode_input(tokenizer->tokenizer, o.text, parse_bos(o.bos));
 }
 
 void print_logits(const ModelOptions& o) {
@@ -201,8 +201,11 @@ void add_model(CLI::App& app) {
   CLI::App* sub = add("logits", "Logits of the last position");
   sub->add_option("--model", options->name, "Folder or name of a model")->required();
   sub->add_option("--tokens", options->tokens, "Token ids, separated by spaces or commas");
-  sub->add_option("--text", options->text,
-                  "Instead of ids: text. Nothing is put before it: write <|BOS|> where the model expects it");
+  sub->add_option(
+      "--text", options->text,
+      "Instead of ids: text. What goes before it is --bos: the zoo's tokenizer says nothing, so write "
+      "<|BOS|> where the model expects it");
+  sub->add_option("--bos", options->bos, kBosHelp)->capture_default_str();
   sub->callback([options] { print_logits(*options); });
   add_model_text(*model);
 }
