@@ -158,6 +158,13 @@ void GgufMetadata::read(ByteReader& reader, std::uint64_t n) {
   }
 }
 
+std::vector<std::string> GgufMetadata::keys() const {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : values_) out.push_back(key);
+  std::ranges::sort(out);
+  return out;
+}
+
 const GgufValue* GgufMetadata::find(std::string_view key) const {
   const auto found = values_.find(key);
   return found == values_.end() ? nullptr : &found->second;

@@ -51,6 +51,7 @@ class GgufMetadata {
   const GgufValue& at(std::string_view key) const;    // throws InputError where it is absent
   const std::string& where() const { return where_; }
   std::size_t size() const { return values_.size(); }
+  std::vector<std::string> keys() const;  // sorted
 
   // Each throws InputError where the key is absent or its value of another kind.
   std::uint64_t count(std::string_view key, std::uint64_t least, std::uint64_t most) const;
