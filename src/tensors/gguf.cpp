@@ -42,9 +42,9 @@ constexpr std::array<std::pair<std::uint32_t, std::string_view>, 31> kOtherTypes
 
 struct GgufTensor {
   std::string name;
-  DType dtype;
-  std::vector<std::int64_t> shape;
-  std::uint64_t offset, bytes;
+  DType dtype = DType::kF32;
+  std::vector<std::int64_t> shape = {};
+  std::uint64_t offset = 0, bytes = 0;
 };
 
 void check_version(ByteReader& reader) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/sha256.h"
 #include "tensors/build_gguf.h"
 #include "text/small_tokenizer.h"
 
