@@ -37,7 +37,8 @@ struct ModelConfig {
   float attention_scale(std::size_t layer) const;
 };
 ModelConfig parse_config(std::string_view json, std::string_view where);
-// Of a model's folder: a model that config.json does not name has the folder's name.
+// Of a model's folder or GGUF file: a model that config.json does not name has the folder's name, and one in a
+// GGUF file the file's.
 ModelConfig read_config(const std::string& folder);
 
 // What results call a model by: a hash of its weights and of every value of its config that changes the
@@ -70,7 +71,7 @@ struct PackedWeights;  // src/model/cpu/packed_weights.h
 
 class Transformer {
  public:
-  // A folder with config.json and weights in any form that read_tensors takes.
+  // A folder with config.json and weights in any form that read_tensors takes, or a GGUF file.
   static Transformer load(const std::string& folder);
   // The same from what was read there already.
   static Transformer load(const std::string& folder, const ModelConfig& config, const TensorMap& tensors);
@@ -93,7 +94,7 @@ class Transformer {
 };
 
 // The folder of a model given by path or by name (dt-1l): $DEEPTAIL_HOME/models, ./models, and beside the
-// program.
+// program. The path of a GGUF file stands for itself, wherever a folder is asked for.
 std::string find_model(const std::string& name_or_path);
 std::vector<std::string> list_models();  // folders found in those places
 

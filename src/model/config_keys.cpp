@@ -1,9 +1,6 @@
 #include "model/config_keys.h"
 
 #include <algorithm>
-#include <array>
-
-#include "core/regular_file.h"
 
 namespace deeptail {
 
@@ -130,14 +127,6 @@ void check_not_huggingface(const JsonNode& config) {
   else if (const auto it = json.find("architectures"); it != json.end() && it->is_array() && !it->empty())
     family = fmt::format("of the architecture {}", printable(json_text(it->front(), true)));
   throw InputError("{}: a HuggingFace model {}: {}", config.where(), family, kSupported);
-}
-
-void check_not_gguf(const std::string& path) {
-  std::array<char, 4> magic{};
-  const RegularFile file(path);
-  if (file.read(0, std::as_writable_bytes(std::span(magic))) == magic.size() &&
-      std::string_view(magic.data(), magic.size()) == "GGUF")
-    throw InputError("{}: a GGUF file: {}", path, kSupported);
 }
 
 }  // namespace deeptail

@@ -4,15 +4,16 @@
 
 #include "core/data_places.h"
 #include "core/nearest.h"
-#include "model/config_keys.h"
 #include "model/cpu/packed_weights.h"
 #include "model/families/family.h"
+#include "model/families/gguf_config.h"
 
 namespace deeptail {
 
 namespace fs = std::filesystem;
 
 ModelConfig read_config(const std::string& folder) {
+  if (is_gguf_file(folder)) return gguf_config(read_gguf(folder));
   const InputFile file((fs::path(folder) / "config.json").string());
   ModelConfig config = parse_config(file.text(), file.path());
   if (config.model_name.empty()) {
@@ -72,8 +73,9 @@ std::string find_model(const std::string& name_or_path) {
   std::error_code error;
   if (fs::is_directory(name_or_path, error)) return name_or_path;
   if (fs::is_regular_file(name_or_path, error)) {
-    check_not_gguf(name_or_path);
-    throw InputError("model {}: a file: expected the folder with config.json and the weights", name_or_path);
+    if (is_gguf_file(name_or_path)) return name_or_path;
+    throw InputError("model {}: a file: expected a GGUF file, or the folder with config.json and the weights",
+                     name_or_path);
   }
   std::vector<std::string> tried;
   for (const fs::path& place : data_places("models")) {

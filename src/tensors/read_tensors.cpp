@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "deeptail/tensors.h"
+#include "tensors/gguf.h"
 #include "tensors/npy.h"
 #include "tensors/safetensors.h"
 #include "tensors/sharded.h"
@@ -43,12 +44,15 @@ std::string find_in_folder(const std::string& folder) {
   return find_torch_file(folder);
 }
 
-TensorMap parse(const InputFile& file) {
+TensorMap parse(const std::shared_ptr<const InputFile>& whole) {
+  const InputFile& file = *whole;
   switch (sniff(file)) {
     case Format::kSafetensors:
       return parse_safetensors(file.bytes(), file.path());
     case Format::kSafetensorsIndex:
       return read_sharded(file.text(), file.path());
+    case Format::kGguf:
+      return read_gguf(whole).tensors;
     case Format::kTorchZip:
       return parse_torch_zip(file.bytes(), file.path());
     case Format::kNpy:
@@ -63,7 +67,7 @@ TensorMap read_tensors(const std::string& path) {
   std::error_code error;
   const bool is_folder = fs::is_directory(path, error);
   const auto file = std::make_shared<const InputFile>(is_folder ? find_in_folder(path) : path);
-  TensorMap tensors = parse(*file);
+  TensorMap tensors = parse(file);
   for (auto& [name, tensor] : tensors)
     if (!tensor.file) tensor.file = file;  // shards are their own files
   return tensors;

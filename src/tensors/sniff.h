@@ -7,7 +7,7 @@
 
 namespace deeptail {
 
-enum class Format { kSafetensors, kSafetensorsIndex, kTorchZip, kNpy };
+enum class Format { kSafetensors, kSafetensorsIndex, kGguf, kTorchZip, kNpy };
 
 std::string_view name_of(Format format);
 

@@ -130,9 +130,9 @@ TEST_F(OddModels, OtherFormatsAreNamed) {
                                   "estimate --target 1 --dist '" + path("d.json") + "' --model "};
   for (const std::string& command : commands) {
     refused(command + path("hf"), "hf/config.json: a HuggingFace model of the family llama: " + rest);
-    refused(command + path("model.gguf"), "model.gguf: a GGUF file: " + rest);
+    refused(command + path("model.gguf"), "model.gguf: truncated at offset 8");
   }
-  refused("model inspect '" + path("d.json") + "'", "a file: expected the folder with config.json");
+  refused("model inspect '" + path("d.json") + "'", "a file: expected a GGUF file, or the folder with config.json");
 }
 
 TEST_F(OddModels, VerifyWantsSomethingToCompare) {

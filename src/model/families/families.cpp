@@ -10,7 +10,11 @@ namespace deeptail {
 namespace {
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> rows = {transformer_lens_family()};
+  static const std::vector<Family> rows = [] {
+    std::vector<Family> all = {transformer_lens_family()};
+    for (Family& family : gguf_families()) all.push_back(std::move(family));
+    return all;
+  }();
   return rows;
 }
 

@@ -6,5 +6,6 @@
 namespace deeptail {
 
 Family transformer_lens_family();
+std::vector<Family> gguf_families();  // gguf_weights.cpp
 
 }  // namespace deeptail

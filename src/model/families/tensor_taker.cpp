@@ -11,7 +11,7 @@ std::vector<float> TensorTaker::take(const std::string& name, std::initializer_l
   if (it == tensors_.end()) throw InputError("{}: tensor {} is missing", where_, name);
   const std::vector<std::int64_t> expected(sizes.begin(), sizes.end());
   if (it->second.shape != expected)
-    throw InputError("{}: tensor {}: expected shape {} from config.json, found {}", where_, name,
+    throw InputError("{}: tensor {}: expected shape {} by the config, found {}", where_, name,
                      shape_text(expected), shape_text(it->second.shape));
   used_.insert(name);
   return to_float(it->second);

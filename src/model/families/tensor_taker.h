@@ -16,7 +16,7 @@ class TensorTaker {
   TensorTaker(const TensorMap& tensors, const std::string& where) : tensors_(tensors), where_(where) {}
 
   bool has(const std::string& name) const { return tensors_.contains(name); }
-  // Throws InputError when it is missing, has another shape than config.json wants, or holds what is no
+  // Throws InputError when it is missing, has another shape than the config wants, or holds what is no
   // number.
   std::vector<float> take(const std::string& name, std::initializer_list<std::size_t> sizes);
   // Throws InputError for a tensor that was not taken, unless its name ends in one of these: buffers, not
