@@ -41,8 +41,8 @@ std::string describe(const Tensor& tensor);
 using TensorMap = std::map<std::string, Tensor>;
 
 // One tensor file, told apart by its content rather than its name (safetensors, the index of a sharded model,
-// PyTorch zip, .npy); or a folder, in which it looks for model.safetensors, model.safetensors.index.json, or
-// a single .pth/.pt file, in this order. A single tensor (.npy, or a .pt that holds no dictionary) gets the
+// PyTorch zip, .npy); or a folder, in which it looks for model.safetensors, its index, pytorch_model.bin, its
+// index, or a single .pth/.pt file, in this order. A single tensor (.npy, or a .pt that holds no dictionary) gets the
 // name "".
 TensorMap read_tensors(const std::string& path);
 
