@@ -3,7 +3,9 @@
 
 #include "deeptail/core.h"
 #include "deeptail/enum_names.h"
+#include "deeptail/watch.h"
 
+#include "deeptail/hub.h"
 #include "deeptail/tensors.h"
 #include "deeptail/text.h"
 

@@ -1,9 +1,10 @@
-// deeptail model list | inspect | verify | logits | tokenize | detokenize
+// deeptail model list | inspect | verify | logits | fetch | tokenize | detokenize
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
 
 #include "cli/commands.h"
+#include "cli/model_fetch.h"
 #include "cli/model_text.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -181,7 +182,7 @@ void print_logits(const ModelOptions& o) {
 }  // namespace
 
 void add_model(CLI::App& app) {
-  CLI::App* model = app.add_subcommand("model", "List, inspect, verify and run models; text to ids and back");
+  CLI::App* model = app.add_subcommand("model", "List, fetch, inspect, verify and run models; text to ids and back");
   model->require_subcommand(1);
   const auto options = std::make_shared<ModelOptions>();
   const auto add = [&](const char* command, const char* help) {
@@ -204,6 +205,7 @@ void add_model(CLI::App& app) {
   sub->add_option("--text", options->text,
                   "Instead of ids: text. Nothing is put before it: write <|BOS|> where the model expects it");
   sub->callback([options] { print_logits(*options); });
+  add_model_fetch(*model);
   add_model_text(*model);
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/data_places.h"
 #include "core/nearest.h"
+#include "deeptail/hub.h"
 #include "model/config_keys.h"
 #include "model/cpu/packed_weights.h"
 #include "model/families/family.h"
@@ -17,7 +18,8 @@ ModelConfig read_config(const std::string& folder) {
   ModelConfig config = parse_config(file.text(), file.path());
   if (config.model_name.empty()) {
     const fs::path whole = (fs::absolute(folder) / "").lexically_normal();  // ends in "/", also for "."
-    config.model_name = whole.parent_path().filename().string();
+    config.model_name =
+        hub_folder_name(whole.parent_path().string()).value_or(whole.parent_path().filename().string());
   }
   return config;
 }
@@ -69,6 +71,7 @@ bool is_model(const fs::path& folder) {
 }  // namespace
 
 std::string find_model(const std::string& name_or_path) {
+  if (is_hub_name(name_or_path)) return find_model(find_in_hub_cache(parse_hub_name(name_or_path)).path);
   std::error_code error;
   if (fs::is_directory(name_or_path, error)) return name_or_path;
   if (fs::is_regular_file(name_or_path, error)) {
@@ -80,6 +83,7 @@ std::string find_model(const std::string& name_or_path) {
     if (is_model(place / name_or_path)) return (place / name_or_path).string();
     tried.push_back(place.string());
   }
+  if (const auto hub = hub_alias(name_or_path)) return find_model(find_in_hub_cache(*hub).path);
   std::vector<std::string> names;
   for (const std::string& folder : list_models()) names.push_back(fs::path(folder).filename().string());
   throw InputError(
