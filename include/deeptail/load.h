@@ -33,7 +33,7 @@ struct LoadedModel {
   const ModelConfig& config() const { return transformer.config(); }
   const Head& head() const { return transformer.head(); }
 };
-// A folder, or a name that find_model knows, such as dt-1l or hf:ORG/NAME@REVISION.
+// A folder, or a name that find_model knows.
 LoadedModel load_model(const std::string& name_or_path);
 
 // A distribution by its name or file. Throws InputError when it is for another vocabulary, tokenizer or

@@ -1,7 +1,5 @@
 #include "cli/model_fetch.h"
 
-#include <cmath>
-
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "core/memory.h"
@@ -42,15 +40,7 @@ void fetch(const FetchOptions& o) {
   const HubName name = hub_name_of(o.name);
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet), {.label = name.text(), .unit = "bytes"});
   catch_interrupts();
-  const auto watch = [&](const Progress& progress) {
-    if (progress.share > 0.0)
-      meter.set_total(
-          static_cast<std::uint64_t>(std::llround(static_cast<double>(progress.done) / progress.share)));
-    if (meter.state().item != progress.note) meter.set_item(std::string(progress.note));
-    meter.update(progress.done);
-    return !interrupted();
-  };
-  const auto fetched = fetch_from_hub(name, o.refresh, watch);
+  const auto fetched = fetch_from_hub(name, o.refresh, shown_until_interrupted(meter));
   meter.clear();
   if (!fetched)
     throw Stopped(kInterrupted,

@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "deeptail/hub.h"
 #include "hub/aliases.h"
+#include "hub/gguf_parts.h"
 #include "hub/settings.h"
 #include "tensors/sharded.h"
 
@@ -89,7 +90,11 @@ bool is_commit_itself(std::string_view revision, std::string_view commit) {
 }
 
 std::string missing_part(const fs::path& snapshot, const std::string& file) {
-  if (!file.empty()) return has_file(snapshot / file) ? "" : file;
+  if (!file.empty()) {
+    for (const std::string& part : gguf_parts(file))
+      if (!has_file(snapshot / part)) return part;
+    return "";
+  }
   if (!has_file(snapshot / "config.json")) return "config.json";
   if (has_file(snapshot / "model.safetensors")) return "";
   const fs::path index = snapshot / "model.safetensors.index.json";

@@ -22,13 +22,16 @@ namespace fs = std::filesystem;
 constexpr int kMostBreaks = 5;  // of one file's transfer, each after some progress
 constexpr std::size_t kHashBlock = std::size_t{1} << 20;
 
-void add_file(BlockHash& hash, const RegularFile& file) {
+// False when told to stop.
+bool add_file(BlockHash& hash, const RegularFile& file, const HttpKeepGoing& keep_going) {
   std::vector<std::byte> block(std::min(file.size(), kHashBlock));
   for (std::size_t at = 0; at < file.size(); at += block.size()) {
     const auto part = std::span(block).first(std::min(block.size(), file.size() - at));
     file.read_all(at, part);
     hash.add(part);
+    if (keep_going && !keep_going()) return false;
   }
+  return true;
 }
 
 // What an answer of 200 or 206 has of the wrong kind; "" for one that can be used. partial: brought to where the
@@ -119,18 +122,17 @@ std::optional<std::uint64_t> first_byte(std::string_view content_range) {
   return first;
 }
 
-std::string content_hash(const fs::path& path, const HubFile& file) {
+std::optional<std::string> content_hash(const fs::path& path, const HubFile& file,
+                                        const HttpKeepGoing& keep_going) {
   const RegularFile content(path.string());
   if (file.hash.size() == 64) {
     Sha256 hash;
-    add_file(hash, content);
-    return hash.hex();
+    return add_file(hash, content, keep_going) ? std::optional(hash.hex()) : std::nullopt;
   }
   const std::string head = fmt::format("blob {}", content.size());
   Sha1 hash;
   hash.add(std::as_bytes(std::span(head.c_str(), head.size() + 1)));  // with its NUL
-  add_file(hash, content);
-  return hash.hex();
+  return add_file(hash, content, keep_going) ? std::optional(hash.hex()) : std::nullopt;
 }
 
 bool download_blob(const HubSession& session, const std::string& commit, const HubFile& file,
@@ -139,10 +141,12 @@ bool download_blob(const HubSession& session, const std::string& commit, const H
   if (partial.size() > file.size) partial.restart();
   check_room(session, file, partial);
   if (!complete_file(session, commit, file, partial, tell)) return false;
-  if (const std::string found = content_hash(partial.path(), file); found != file.hash) {
+  const auto found = content_hash(partial.path(), file, [&] { return tell(partial.size()); });
+  if (!found) return false;
+  if (*found != file.hash) {
     partial.remove();
     throw InputError("model {}: the content is not what the hub lists: expected hash {}, found {}; try again",
-                     what_of(session, file), file.hash, found);
+                     what_of(session, file), file.hash, *found);
   }
   partial.become(blob);
   return true;

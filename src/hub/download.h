@@ -37,8 +37,9 @@ using HubTell = std::function<bool(std::uint64_t done)>;
 bool download_blob(const HubSession& session, const std::string& commit, const HubFile& file,
                    const std::filesystem::path& blob, const HubTell& tell);
 
-// Hash of a file's content, as HubFile::hash has it.
-std::string content_hash(const std::filesystem::path& path, const HubFile& file);
+// Hash of a file's content, as HubFile::hash has it; nothing when told to stop.
+std::optional<std::string> content_hash(const std::filesystem::path& path, const HubFile& file,
+                                        const HttpKeepGoing& keep_going);
 // The first byte that an answer to a request for a range holds: "bytes 5-9/10" is 5; nothing for other text.
 std::optional<std::uint64_t> first_byte(std::string_view content_range);
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "core/file_lock.h"
 #include "core/json.h"
@@ -48,10 +49,9 @@ class Fetch {
       : session_(session), cache_(cache), watch_(watch) {}
 
   bool tell(std::uint64_t of_this_file) const {
-    const auto done = static_cast<double>(done_ + of_this_file);
-    return !watch_ || watch_({.share = total_ == 0 ? 0.0 : done / static_cast<double>(total_),
-                              .done = done_ + of_this_file,
-                              .note = note_});
+    Progress progress = progress_of(done_ + of_this_file, total_, before_);
+    progress.note = note_;
+    return goes_on(watch_, progress);
   }
   bool wait_for(LockFile& lock);
   // False when told to stop.
@@ -60,12 +60,13 @@ class Fetch {
 
  private:
   bool take_file(const std::string& commit, const HubFile& file);
+  bool download(const std::string& commit, const HubFile& file, const fs::path& blob);
 
   const HubSession& session_;
   const RepoCache& cache_;
   const Watch& watch_;
   std::string note_;
-  std::uint64_t done_ = 0, total_ = 0;
+  std::uint64_t done_ = 0, total_ = 0, before_ = 0;  // bytes; before: that were there
   HubFetch fetched_;
 };
 
@@ -90,18 +91,27 @@ bool Fetch::take_file(const std::string& commit, const HubFile& file) {
   note_ = file.path;
   if (!tell(0)) return false;
   const fs::path place = cache_.snapshot(commit) / file.path, blob = cache_.blob(file.hash);
-  if (!is_whole(place, file)) {
-    if (!is_whole(blob, file)) {
-      make_folder(blob.parent_path().string());
-      if (!download_blob(session_, commit, file, blob, [&](std::uint64_t done) { return tell(done); }))
-        return false;
-      ++fetched_.files;
-      fetched_.bytes += file.size;
-    }
-    place_file(blob, place, session_.settings.links);
-  }
+  const bool there = is_whole(place, file) || is_whole(blob, file);
+  if (there)
+    before_ += file.size;
+  else if (!download(commit, file, blob))
+    return false;
+  if (!is_whole(place, file)) place_file(blob, place, session_.settings.links);
   done_ += file.size;
   return tell(0);
+}
+
+bool Fetch::download(const std::string& commit, const HubFile& file, const fs::path& blob) {
+  make_folder(blob.parent_path().string());
+  bool begun = false;
+  const auto told = [&](std::uint64_t done) {
+    if (!std::exchange(begun, true)) before_ += done;  // what an earlier fetch left
+    return tell(done);
+  };
+  if (!download_blob(session_, commit, file, blob, told)) return false;
+  ++fetched_.files;
+  fetched_.bytes += file.size;
+  return true;
 }
 
 void write_ref(const RepoCache& cache, const std::string& revision, const std::string& commit) {

@@ -5,6 +5,7 @@
 #include "core/block_hash.h"
 #include "core/json_node.h"
 #include "core/nearest.h"
+#include "hub/gguf_parts.h"
 #include "hub/safe_path.h"
 #include "tensors/sharded.h"
 
@@ -105,10 +106,13 @@ HubListing parse_listing(std::string_view text, std::string_view where) {
 }
 
 std::vector<HubFile> wanted_files(const HubListing& listing, const HubName& name) {
-  if (!name.file.empty()) return {require_file(listing, name, name.file)};
+  std::vector<HubFile> wanted;
+  if (!name.file.empty()) {
+    for (const std::string& part : gguf_parts(name.file)) wanted.push_back(require_file(listing, name, part));
+    return wanted;
+  }
   const std::string weights = find_weights(listing, name);  // first: it knows what else a repository may be
   require_file(listing, name, "config.json");
-  std::vector<HubFile> wanted;
   for (const char* path : kSmallFiles)
     if (const auto found = listing.files.find(path); found != listing.files.end())
       wanted.push_back(found->second);

@@ -66,6 +66,8 @@ TEST_F(HubCache, TellsWhatASnapshotLacks) {
   EXPECT_EQ(missing_part(snapshot, "a.gguf"), "a.gguf");
   write(snapshot / "a.gguf", "x");
   EXPECT_EQ(missing_part(snapshot, "a.gguf"), "");
+  write(snapshot / "b-00001-of-00002.gguf", "x");
+  EXPECT_EQ(missing_part(snapshot, "b-00001-of-00002.gguf"), "b-00002-of-00002.gguf");
   EXPECT_EQ(missing_part(snapshot, ""), "config.json");
   write(snapshot / "config.json", "{}");
   EXPECT_EQ(missing_part(snapshot, ""), "the weights");

@@ -52,6 +52,11 @@ TEST(HubListing, TheWeightsAreTheFirstKindThatIsThere) {
        {Names{}, Names{"config.json"}, Names{"model.safetensors"}, Names{"config.json", "a.pt", "b.pt"},
         Names{"config.json", "onnx/model.safetensors"}, Names{"a.gguf"}})
     EXPECT_THROW(wanted(paths), InputError);
+  const Names parts = {"q/m-00001-of-00002.gguf", "q/m-00002-of-00002.gguf"};
+  EXPECT_EQ(wanted(parts, {.repo = "a/b", .file = parts[0]}), parts);
+  EXPECT_EQ(wanted(parts, {.repo = "a/b", .file = parts[1]}), parts);
+  EXPECT_THROW(wanted({parts[0]}, {.repo = "a/b", .file = parts[0]}), InputError);
+  EXPECT_EQ(wanted({"m-00000-of-00000.gguf"}, {.repo = "a/b", .file = "m-00000-of-00000.gguf"}).size(), 1u);
   EXPECT_THROW(wanted({"a.gguf"}, {.repo = "a/b", .file = "b.gguf"}), InputError);
 }
 
