@@ -38,12 +38,17 @@ HubModel find_in_hub_cache(const HubName& name);
 // own. Nothing for other folders.
 std::optional<std::string> hub_folder_name(const std::string& folder);
 
+// The tokenizer.json of the repository that such a folder's config.json names as its tokenizer (the paper's
+// models have none of their own), where the cache has it.
+std::optional<std::string> hub_tokenizer_of(const std::string& folder);
+
 struct HubFetch {
   HubModel model;
   std::size_t files = 0;    // that were not there before
   std::uint64_t bytes = 0;  // of them
 };
-// Downloads what the cache does not have: config, tokenizer and weights, or the one file. A revision that the
+// Downloads what the cache does not have: config, tokenizer (of another repository where config.json says so)
+// and weights, or the one file. A revision that the
 // cache knows keeps its commit unless `refresh`. Progress counts bytes. Nothing is returned when `watch` said
 // to stop; then, and after an error, the next call continues where this one ended.
 std::optional<HubFetch> fetch_from_hub(const HubName& name, bool refresh = false, const Watch& watch = {});

@@ -2,7 +2,6 @@
 
 #include "cli/interrupt.h"
 #include "cli/output.h"
-#include "core/memory.h"
 #include "core/progress.h"
 #include "core/screen_text.h"
 #include "deeptail/hub.h"
@@ -28,10 +27,10 @@ void print_fetched(const HubName& name, const HubFetch& fetched, bool json) {
                        {"path", fetched.model.path},
                        {"files_fetched", fetched.files},
                        {"bytes_fetched", fetched.bytes}});
-  const std::string what =
-      fetched.files == 0 ? "nothing was missing"
-                         : fmt::format("{} file{} fetched, {}", fetched.files, fetched.files == 1 ? "" : "s",
-                                       bytes_text(static_cast<double>(fetched.bytes)));
+  const std::string what = fetched.files == 0 ? "nothing was missing"
+                                              : fmt::format("{} file{} fetched, {} bytes", fetched.files,
+                                                            fetched.files == 1 ? "" : "s",
+                                                            short_count(static_cast<double>(fetched.bytes)));
   fmt::print("{}: commit {}, {}\n{}\n", screen_text(name.text(), kAnyWidth), fetched.model.commit, what,
              screen_text(fetched.model.path, kAnyWidth));
 }

@@ -105,7 +105,8 @@ std::string missing_part(const fs::path& snapshot, const std::string& file) {
 }
 
 std::optional<std::string> hub_folder_name(const std::string& folder) {
-  const fs::path path = fs::path(folder).lexically_normal();
+  fs::path path = fs::path(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // a slash at the end
   const std::string commit = path.filename().string(), parent = path.parent_path().filename().string(),
                     repo = path.parent_path().parent_path().filename().string();
   if (!is_hex(commit, kCommitDigits) || parent != "snapshots" || !repo.starts_with("models--"))

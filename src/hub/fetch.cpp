@@ -13,6 +13,7 @@
 #include "hub/cache.h"
 #include "hub/download.h"
 #include "hub/fetch.h"
+#include "hub/tokenizer_repo.h"
 
 namespace deeptail {
 
@@ -129,10 +130,9 @@ bool take_all(Fetch& fetch, const HubListing& listing, const HubName& name, cons
   return fetch.take(listing, shard_files(listing, index.text(), index.path()));
 }
 
-}  // namespace
-
-std::optional<HubFetch> fetch_with(Http& http, const HubSettings& settings, const HubName& name, bool refresh,
-                                   const Watch& watch) {
+// A repository's files, then its ref.
+std::optional<HubFetch> fetch_one(Http& http, const HubSettings& settings, const HubName& name, bool refresh,
+                                  const Watch& watch) {
   const RepoCache cache(settings.cache, name.repo);
   const HubSession session{http, settings, name};
   Fetch fetch(session, cache, watch);
@@ -151,6 +151,22 @@ std::optional<HubFetch> fetch_with(Http& http, const HubSettings& settings, cons
   HubFetch result = fetch.result();
   result.model = {listing->commit, (name.file.empty() ? snapshot : snapshot / name.file).string()};
   return result;
+}
+
+}  // namespace
+
+std::optional<HubFetch> fetch_with(Http& http, const HubSettings& settings, const HubName& name, bool refresh,
+                                   const Watch& watch) {
+  auto fetched = fetch_one(http, settings, name, refresh, watch);
+  if (!fetched || !name.file.empty()) return fetched;
+  const InputFile config((fs::path(fetched->model.path) / "config.json").string());
+  const auto tokenizer = tokenizer_named_in(config.text(), config.path());
+  if (!tokenizer || fs::exists(fs::path(fetched->model.path) / "tokenizer.json")) return fetched;
+  const auto other = fetch_one(http, settings, *tokenizer, refresh, watch);
+  if (!other) return std::nullopt;
+  fetched->files += other->files;
+  fetched->bytes += other->bytes;
+  return fetched;
 }
 
 std::optional<HubFetch> fetch_from_hub(const HubName& name, bool refresh, const Watch& watch) {

@@ -3,6 +3,7 @@
 #include "core/json.h"
 #include "deeptail/hub.h"
 #include "hub/aliases.h"
+#include "hub/repo_name.h"
 #include "hub/safe_path.h"
 
 namespace deeptail {
@@ -25,18 +26,18 @@ bool is_good_part(std::string_view part) {
          !at_edge(part.front()) && !at_edge(part.back());
 }
 
-bool is_good_repo(std::string_view repo) {
-  const std::size_t slash = repo.find('/');
-  if (slash == repo.npos) return is_good_part(repo);
-  return is_good_part(repo.substr(0, slash)) && is_good_part(repo.substr(slash + 1));
-}
-
 [[noreturn]] void refuse_name(std::string_view text, std::string_view why) {
   throw InputError("model {}: {}; expected hf:ORG/NAME, hf:ORG/NAME@REVISION or hf:ORG/NAME:FILE.gguf",
                    printable(text), why);
 }
 
 }  // namespace
+
+bool is_repo_name(std::string_view repo) {
+  const std::size_t slash = repo.find('/');
+  if (slash == repo.npos) return is_good_part(repo);
+  return is_good_part(repo.substr(0, slash)) && is_good_part(repo.substr(slash + 1));
+}
 
 std::string HubName::text() const {
   return fmt::format("{}{}{}{}{}{}", kPrefix, repo, revision == kMain ? "" : "@",
@@ -59,7 +60,7 @@ HubName parse_hub_name(std::string_view text) {
     if (!is_safe_path(name.revision)) refuse_name(text, "the revision is no branch, tag or commit");
     rest = rest.substr(0, at);
   }
-  if (!is_good_repo(rest)) refuse_name(text, "this is not the name of a repository");
+  if (!is_repo_name(rest)) refuse_name(text, "this is not the name of a repository");
   name.repo = rest;
   return name;
 }

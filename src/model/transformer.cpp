@@ -21,6 +21,7 @@ ModelConfig read_config(const std::string& folder) {
     config.model_name =
         hub_folder_name(whole.parent_path().string()).value_or(whole.parent_path().filename().string());
   }
+  if (config.tokenizer_file.empty()) config.tokenizer_file = hub_tokenizer_of(folder).value_or("");
   return config;
 }
 

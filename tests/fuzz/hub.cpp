@@ -6,6 +6,7 @@
 #include "hub/download.h"
 #include "hub/listing.h"
 #include "hub/safe_path.h"
+#include "hub/tokenizer_repo.h"
 
 namespace {
 
@@ -48,6 +49,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   attempt([&] { name("hf:" + std::string(text)); });
   attempt([&] { need(deeptail::parse_ref(text, "fuzz").size() == 40); });
   attempt([&] { listing(text); });
+  attempt([&] {
+    if (const auto tokenizer = deeptail::tokenizer_named_in(text, "fuzz")) name(tokenizer->text());
+  });
   deeptail::first_byte(text);
   deeptail::origin_of(std::string(text));
   deeptail::hub_folder_name(std::string(text));

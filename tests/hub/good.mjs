@@ -58,6 +58,9 @@ export const goodCases = {
     w.expectGood(await w.fetch("gelu-1l"));
     w.expect("the last weights alone", w.hub.asked(".pth").every((r) => r.path.endsWith("model_final.pth")), JSON.stringify(w.hub.requests));
     w.expectGood(await w.run(["model", "verify", "gelu-1l"], offline));
+    const inspected = JSON.parse((await w.run(["model", "inspect", "gelu-1l", "--json"], offline)).out);
+    w.expect("the tokenizer of another repository", inspected.tokenizer_file.endsWith(`models--NeelNanda--digits/snapshots/${commit}/tokenizer.json`), inspected.tokenizer_file);
+    w.expectGood(await w.run(["model", "tokenize", "--model", "gelu-1l", "To be"], offline));
     w.expectRefused(await w.fetch("hf:org/gguf"), "hf:org/gguf:a-q4_0.gguf");
     const got = await w.fetch("hf:org/gguf:sub/b-q8_0.gguf", {}, "--json");
     w.expectGood(got);

@@ -52,7 +52,7 @@ export class Hub {
     if (fault) return response.writeHead(fault.status, fault.headers ?? {}).end(fault.body ?? "no");
     const api = path.match(/^\/api\/models\/(.+?)\/revision\/(.+)$/);
     if (host === "hub" && api) return this.list(api[1], api[2], response);
-    const file = path.match(/^\/(.+?)\/resolve\/([0-9a-f]{40})\/(.+)$/);
+    const file = path.match(/^\/(.+?)\/resolve\/([^/]+)\/(.+)$/);
     if (file) return this.file(host, file, request, response);
     response.writeHead(404, { "X-Error-Code": "RepoNotFound" }).end();
   }

@@ -33,9 +33,10 @@ function repositories(source) {
         "model-2.safetensors": pseudoRandom(7000, 4),
       },
       ["model-1.safetensors", "model-2.safetensors"]),
+    "NeelNanda/digits": repo({ "tokenizer.json": readFileSync(join(source, "models/tokenizer.json")), "README.md": Buffer.from("x") }, []),
     "NeelNanda/GELU_1L512W_C4_Code": repo(
       {
-        "config.json": model("rand-1l-64-pth", "config.json"), "model_final.pth": model("rand-1l-64-pth", "model_final.pth"),
+        "config.json": Buffer.from(JSON.stringify({ ...JSON.parse(model("rand-1l-64-pth", "config.json")), tokenizer_name: "NeelNanda/digits" })), "model_final.pth": model("rand-1l-64-pth", "model_final.pth"),
         "checkpoints/step_1.pth": pseudoRandom(100, 5), "model_step_7.pth": pseudoRandom(100, 6),
       },
       ["model_final.pth"]),

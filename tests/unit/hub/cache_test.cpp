@@ -91,10 +91,31 @@ TEST_F(HubCache, TellsWhatASnapshotLacks) {
 TEST_F(HubCache, AFolderHasAName) {
   EXPECT_EQ(hub_folder_name("/c/models--EleutherAI--pythia-70m/snapshots/" + kOne), "pythia-70m@abcdef0");
   EXPECT_EQ(hub_folder_name("models--gpt2/snapshots/" + kOne), "gpt2@abcdef0");
+  EXPECT_EQ(hub_folder_name("models--gpt2/snapshots/" + kOne + "/"), "gpt2@abcdef0");
   EXPECT_EQ(hub_folder_name("/c/models--NeelNanda--GELU_2L512W_C4_Code/snapshots/" + kOne), "gelu-2l");
   for (const std::string& folder :
        {std::string("models/dt-1l"), "models--a--b/" + kOne, std::string("models--a--b/snapshots/main")})
     EXPECT_FALSE(hub_folder_name(folder)) << folder;
+}
+
+TEST_F(HubCache, ATokenizerMayLieInAnotherRepository) {
+  const fs::path snapshot = repo().snapshot(kOne);
+  const RepoCache other(root_, "some/tokenizer");
+  const auto found = [&](const std::string& config) {
+    write(snapshot / "config.json", config);
+    return hub_tokenizer_of(snapshot.string());
+  };
+  const std::string config = R"({"tokenizer_name": "some/tokenizer"})";
+  EXPECT_FALSE(found(config));
+  write(other.ref("main"), kTwo);
+  EXPECT_FALSE(found(config));
+  write(other.snapshot(kTwo) / "tokenizer.json", "{}");
+  EXPECT_EQ(found(config), (other.snapshot(kTwo) / "tokenizer.json").string());
+  for (const char* none : {"{}", "[]", R"({"tokenizer_name": 3})", R"({"tokenizer_name": "../x"})",
+                           R"({"tokenizer_name": null})"})
+    EXPECT_FALSE(found(none)) << none;
+  write(root_ / "plain/config.json", config);
+  EXPECT_FALSE(hub_tokenizer_of((root_ / "plain").string()));
 }
 
 TEST(HubRevision, ACommitNeedsNoRef) {
