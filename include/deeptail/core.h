@@ -33,7 +33,8 @@ enum class Hint {
   kCountTruth,  // count the truth first
   kShard,       // take no share of a run
   kOnly,        // other methods of a suite, or all
-  kSubject      // name a model and a distribution
+  kSubject,     // name a model and a distribution
+  kFetch        // download the model first
 };
 
 // The user's mistake (file, setting, data), told in one sentence: what, where, expected, found, what to do.

@@ -5,6 +5,7 @@
 #include "deeptail/enum_names.h"
 #include "deeptail/watch.h"
 
+#include "deeptail/hub.h"
 #include "deeptail/tensors.h"
 #include "deeptail/text.h"
 

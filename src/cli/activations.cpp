@@ -55,7 +55,7 @@ void add_activations(CLI::App& app) {
   sub->require_subcommand(1);
   CLI::App* command = sub->add_subcommand("capture", "Writes the activations of sampled inputs");
   const auto o = std::make_shared<CaptureOptions>();
-  command->add_option("--model", o->model, "Folder or name of a model")->required();
+  command->add_option("--model", o->model, "Folder or name of a model, or hf:ORG/NAME")->required();
   command->add_option("--dist", o->dist, "Name or file of a distribution")->required();
   command->add_option("--count", o->count, "Inputs, such as 2^16 or 1e6")->capture_default_str();
   command->add_option("--out", o->out, "NumPy file [count, d_model] to write")->required();

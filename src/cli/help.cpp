@@ -41,6 +41,8 @@ constexpr struct {
     {"deeptail model verify", "deeptail model verify dt-1l"},
     {"deeptail model logits", "deeptail model logits --model dt-1l --tokens 0,17,42"},
     {"deeptail model logits", "deeptail model logits --model dt-1l --text \"<|BOS|>The\""},
+    {"deeptail model fetch", "deeptail model fetch hf:EleutherAI/pythia-70m"},
+    {"deeptail model fetch", "deeptail model fetch hf:EleutherAI/pythia-70m@step1000"},
     {"deeptail model tokenize", "deeptail model tokenize --model dt-1l \"<|BOS|>To be\""},
     {"deeptail model tokenize",
      "deeptail model tokenize --model models/tokenizer.json --bos 0 --json \"To be\""},

@@ -1,9 +1,10 @@
-// deeptail model list | inspect | verify | logits | tokenize | detokenize
+// deeptail model list | inspect | verify | logits | fetch | tokenize | detokenize
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
 
 #include "cli/commands.h"
+#include "cli/model_fetch.h"
 #include "cli/model_text.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -201,7 +202,8 @@ void print_logits(const ModelOptions& o) {
 }  // namespace
 
 void add_model(CLI::App& app) {
-  CLI::App* model = app.add_subcommand("model", "List, inspect, verify and run models; text to ids and back");
+  CLI::App* model =
+      app.add_subcommand("model", "List, fetch, inspect, verify and run models; text to ids and back");
   model->require_subcommand(1);
   const auto options = std::make_shared<ModelOptions>();
   const auto add = [&](const char* command, const char* help) {
@@ -212,14 +214,14 @@ void add_model(CLI::App& app) {
   add("list", "Models found by name")->callback([options] { print_models(options->json); });
   const auto with_folder = [&](const char* command, const char* help, void (*run)(const std::string&, bool)) {
     CLI::App* sub = add(command, help);
-    sub->add_option("DIR", options->name, "Folder or name of a model")->required();
+    sub->add_option("DIR", options->name, "Folder or name of a model, or hf:ORG/NAME")->required();
     sub->callback([options, run] { run(options->name, options->json); });
   };
   with_folder("inspect", "Sizes and tensors", inspect);
   with_folder("verify", "Compare with the logits in reference.json", verify);
 
   CLI::App* sub = add("logits", "Logits of the last position");
-  sub->add_option("--model", options->name, "Folder or name of a model")->required();
+  sub->add_option("--model", options->name, "Folder or name of a model, or hf:ORG/NAME")->required();
   sub->add_option("--tokens", options->tokens, "Token ids, separated by spaces or commas");
   sub->add_option(
       "--text", options->text,
@@ -227,6 +229,7 @@ void add_model(CLI::App& app) {
       "<|BOS|> where the model expects it");
   sub->add_option("--bos", options->bos, kBosHelp)->capture_default_str();
   sub->callback([options] { print_logits(*options); });
+  add_model_fetch(*model);
   add_model_text(*model);
 }
 
