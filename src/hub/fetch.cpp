@@ -125,7 +125,7 @@ void write_ref(const RepoCache& cache, const std::string& revision, const std::s
 bool take_all(Fetch& fetch, const HubListing& listing, const HubName& name, const fs::path& snapshot) {
   const auto first = wanted_files(listing, name);
   if (!fetch.take(listing, first)) return false;
-  if (!first.back().path.ends_with(".safetensors.index.json")) return true;
+  if (!first.back().path.ends_with(".index.json")) return true;
   const InputFile index((snapshot / first.back().path).string());
   return fetch.take(listing, shard_files(listing, index.text(), index.path()));
 }
