@@ -105,9 +105,9 @@ bool Fetch::take_file(const std::string& commit, const HubFile& file) {
 bool Fetch::download(const std::string& commit, const HubFile& file, const fs::path& blob) {
   make_folder(blob.parent_path().string());
   bool begun = false;
-  const auto told = [&](std::uint64_t done) {
-    if (!std::exchange(begun, true)) before_ += done;  // what an earlier fetch left
-    return tell(done);
+  const auto told = [&](const Progress& of_file) {
+    if (!std::exchange(begun, true)) before_ += of_file.done;  // what an earlier fetch left
+    return tell(of_file.done);
   };
   if (!download_blob(session_, commit, file, blob, told)) return false;
   ++fetched_.files;
@@ -140,7 +140,8 @@ std::optional<HubFetch> fetch_one(Http& http, const HubSettings& settings, const
   LockFile lock(cache.lock().string());
   if (!fetch.wait_for(lock)) return std::nullopt;
   const auto known = refresh ? std::nullopt : cache.commit_of(name.revision);
-  const auto listing = ask_listing(session, known.value_or(name.revision), [&] { return fetch.tell(0); });
+  const auto listing =
+      ask_listing(session, known.value_or(name.revision), [&](const Progress&) { return fetch.tell(0); });
   if (!listing) return std::nullopt;
   if (known && listing->commit != *known)
     throw InputError("model {}: asked for commit {}, the server answers with {}", name.text(), *known,
