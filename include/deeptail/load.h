@@ -1,4 +1,4 @@
-// The front door: a model by its name or folder, read, packed and hashed once, however many questions it is
+// The front door: a model by its name, folder or GGUF file, read, packed and hashed once, however many questions it is
 // asked.
 //
 //   const LoadedModel m = load_model("dt-1l");
@@ -21,7 +21,8 @@ struct NamedTokenizer {
   Tokenizer tokenizer;
   std::string sha256;
 };
-// Nothing when config.json names none.
+NamedTokenizer load_tokenizer(const std::string& path);  // a tokenizer.json
+// Nothing when config.json names none. A GGUF file has its own.
 std::optional<NamedTokenizer> tokenizer_of(const ModelConfig& config, const std::string& folder);
 
 struct LoadedModel {
@@ -33,7 +34,7 @@ struct LoadedModel {
   const ModelConfig& config() const { return transformer.config(); }
   const Head& head() const { return transformer.head(); }
 };
-// A folder, or a name that find_model knows.
+// A folder, a GGUF file, or a name that find_model knows.
 LoadedModel load_model(const std::string& name_or_path);
 
 // A distribution by its name or file. Throws InputError when it is for another vocabulary, tokenizer or

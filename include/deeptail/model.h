@@ -1,4 +1,4 @@
-// The transformer: pre-LN blocks with causal attention and exact GELU, learned positions, untied unembedding.
+// The transformer: blocks with causal attention, of the kinds that architecture.h tells apart.
 //
 // Sequences in, the residual of the last position out; from it logits, argmax and margins. Only what the last
 // position needs is computed. Results are the same to the bit for any batch, thread count and order, and for
@@ -30,6 +30,7 @@ struct ModelConfig {
   std::string tokenizer_file;  // relative to the model's folder; "" for none
   Architecture arch = {};
   std::string family = "transformer_lens";  // whose names and layouts the files have: a row of families/
+  bool qkv_bias = true, o_bias = true, mlp_bias = true;  // which matrices have a bias, where families differ
 
   std::size_t d_attn() const { return n_heads * d_head; }
   std::size_t n_kv_heads() const { return n_heads / arch.kv_groups; }
@@ -37,7 +38,8 @@ struct ModelConfig {
   float attention_scale(std::size_t layer) const;
 };
 ModelConfig parse_config(std::string_view json, std::string_view where);
-// Of a model's folder: a model that config.json does not name has the folder's name.
+// Of a model's folder or GGUF file: a model that config.json does not name has the folder's name, and one in a
+// GGUF file the file's.
 ModelConfig read_config(const std::string& folder);
 
 // What results call a model by: a hash of its weights and of every value of its config that changes the
@@ -70,7 +72,7 @@ struct PackedWeights;  // src/model/cpu/packed_weights.h
 
 class Transformer {
  public:
-  // A folder with config.json and weights in any form that read_tensors takes.
+  // A folder with config.json and weights in any form that read_tensors takes, or a GGUF file.
   static Transformer load(const std::string& folder);
   // The same from what was read there already.
   static Transformer load(const std::string& folder, const ModelConfig& config, const TensorMap& tensors);
@@ -92,8 +94,9 @@ class Transformer {
   std::shared_ptr<const PackedWeights> packed_;
 };
 
-// The folder of a model given by path or by name (dt-1l): $DEEPTAIL_HOME/models, ./models, and beside the
-// program.
+// The folder of a model given by path, by name (dt-1l: in $DEEPTAIL_HOME/models, ./models, and beside the
+// program), or as hf:ORG/NAME in the HuggingFace cache (hub.h). The path of a GGUF file stands for itself,
+// wherever a folder is asked for.
 std::string find_model(const std::string& name_or_path);
 std::vector<std::string> list_models();  // folders found in those places
 
@@ -117,7 +120,8 @@ void check_tokens(const ModelConfig& config, TokenBatch batch);
 
 // First-layer rows of (position, token), computed once, for the positions and tokens an input distribution
 // can hold. With them the forward pass skips the first layer's norm and projections. The values are those of
-// the forward pass.
+// the forward pass. Where positions are rotary a row depends on its token alone, and queries and keys in it
+// have not turned yet.
 class FirstLayerTable {
  public:
   // support[position]: the token ids that occur there.
@@ -128,11 +132,15 @@ class FirstLayerTable {
   // Mean and 1 / standard deviation that the first norm took out: [2], or null. The way back needs them.
   const float* statistics(std::size_t position, TokenId token) const;
   std::size_t bytes() const { return rows_.size() * sizeof(float); }
+  static std::size_t bytes_of(const ModelConfig& config, std::span<const std::vector<TokenId>> support);
 
  private:
+  static std::size_t row_width(const ModelConfig& config);
+  std::size_t place(std::size_t position, TokenId token) const;
   std::int32_t index(std::size_t position, TokenId token) const;
   std::size_t d_vocab_, row_width_;
-  std::vector<std::int32_t> index_;  // [positions, d_vocab]: row number, or -1
+  bool by_position_;
+  std::vector<std::int32_t> index_;  // [positions, or 1 where they do not matter; d_vocab]: row number, or -1
   AlignedVector<float> rows_;
   std::vector<float> statistics_;  // [rows, 2]
 };
@@ -251,7 +259,7 @@ class Rescorer {
 
 enum class Objective { kTargetLogit, kMargin };  // best target logit; best target minus best other
 
-// values: [n] of the objective; gradients: [n, length, d_model] = d value / d (W_E[token] + W_pos[position]).
+// values: [n] of the objective; gradients: [n, length, d_model] = d value / d (W_E[token] + W_pos[position]): the embedding, with rotary positions W_E[token].
 struct GradientResult {
   std::vector<float> values;
   AlignedVector<float> gradients;

@@ -1,4 +1,4 @@
-// Tensor files: safetensors, PyTorch .pth/.pt, NumPy .npy. Readers know no language model.
+// Tensor files: safetensors, GGUF, PyTorch .pth/.pt, NumPy .npy. Readers know no language model.
 //
 // Files are read whole and not copied again: a Tensor points into its file's bytes and keeps them. Every
 // malformed file gives an InputError that names the file, the offset or key, what was expected and what was
@@ -15,15 +15,39 @@
 #include <vector>
 
 #include "deeptail/core.h"
+#include "deeptail/enum_names.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
-enum class DType { kF16, kBF16, kF32, kF64, kI32, kI64, kU8, kBool };
+enum class DType {
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+  kI32,
+  kI64,
+  kU8,
+  kBool,
+  // Blocks of quantised values, of GGUF files alone (src/tensors/blocks.h). They stay packed until asked for.
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K
+};
+template <>
+struct EnumNames<DType> {
+  static constexpr std::string_view kAll[] = {"float16", "bfloat16", "float32", "float64", "int32", "int64",
+                                              "uint8",   "bool",     "Q4_0",    "Q4_1",    "Q5_0",  "Q5_1",
+                                              "Q8_0",    "Q4_K",     "Q5_K",    "Q6_K"};
+};
 
-std::size_t size_of(DType dtype);
-std::string_view name_of(DType dtype);
+std::size_t size_of(DType dtype);  // of one value; not for blocks
 
-// Row-major and contiguous; bytes.size() == product of shape * size_of(dtype).
+// Row-major and contiguous; blocks lie along the last dimension.
 struct Tensor {
   std::string name;
   DType dtype = DType::kF32;
@@ -41,8 +65,9 @@ std::string describe(const Tensor& tensor);
 using TensorMap = std::map<std::string, Tensor>;
 
 // One tensor file, told apart by its content rather than its name (safetensors, the index of a sharded model,
-// PyTorch zip, .npy); or a folder, in which it looks for model.safetensors, model.safetensors.index.json, or
-// a single .pth/.pt file, in this order. A single tensor (.npy, or a .pt that holds no dictionary) gets the
+// GGUF with the shards beside it, PyTorch zip, .npy); or a folder, in which it looks for model.safetensors, its
+// index, pytorch_model.bin, its index, or a single .pth/.pt file, in this order. A single tensor (.npy, or a .pt
+// that holds no dictionary) gets the
 // name "".
 TensorMap read_tensors(const std::string& path);
 

@@ -1,9 +1,10 @@
-// deeptail model list | inspect | verify | logits | tokenize | detokenize
+// deeptail model list | inspect | verify | logits | fetch | tokenize | detokenize
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
 
 #include "cli/commands.h"
+#include "cli/model_fetch.h"
 #include "cli/model_text.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -46,6 +47,26 @@ OrderedJson sizes_json(const ModelConfig& c) {
           {"d_mlp", c.d_mlp},       {"n_ctx", c.n_ctx},     {"d_vocab", c.d_vocab}, {"eps", c.eps}};
 }
 
+// The kind of transformer, in words.
+std::string kind_of(const ModelConfig& c) {
+  const Architecture& a = c.arch;
+  if (a == Architecture{}) return "pre-LN GELU transformer";
+  constexpr const char* kMlps[] = {"GELU", "tanh GELU", "SwiGLU"};
+  std::vector<std::string> parts = {a.norm == Architecture::Norm::kRms ? "RMS norm" : "layer norm",
+                                    kMlps[static_cast<int>(a.mlp)]};
+  parts.push_back(a.positions == Architecture::Positions::kLearned
+                      ? "learned positions"
+                      : fmt::format("rotary positions on {} of {} values", a.rotary_dims(), c.d_head));
+  if (a.kv_groups > 1) parts.push_back(fmt::format("{} heads of keys and values", c.n_kv_heads()));
+  if (a.residual == Architecture::Residual::kParallel) parts.push_back("attention beside the MLP");
+  if (a.qk_norm) parts.push_back("norms of queries and keys");
+  if (a.attention_scale == Architecture::AttentionScale::kOne) parts.push_back("scores not scaled");
+  if (a.attention_scale == Architecture::AttentionScale::kByHeadAndLayer)
+    parts.push_back("scores scaled by layer");
+  if (a.tied_head) parts.push_back("tied head");
+  return fmt::format("{} transformer ({})", c.family, fmt::join(parts, ", "));
+}
+
 void print_models(bool json) {
   const auto folders = deeptail::list_models();
   if (json) {
@@ -76,7 +97,8 @@ void inspect(const std::string& name, bool json) {
   const ModelConfig& c = model.config();
   const TensorMap tensors = read_tensors(folder);
   if (json) {
-    OrderedJson out = {{"model", c.model_name}, {"folder", folder}, {"parameters", parameter_count(tensors)}};
+    OrderedJson out = {{"model", c.model_name}, {"folder", folder}, {"family", c.family}};
+    out.update({{"kind", kind_of(c)}, {"parameters", parameter_count(tensors)}});
     out.update(sizes_json(c));
     out["tokenizer_file"] = c.tokenizer_file;
     OrderedJson rows = OrderedJson::array();
@@ -85,8 +107,7 @@ void inspect(const std::string& name, bool json) {
     out["tensors"] = rows;
     return print_json(out);
   }
-  fmt::print("{}: pre-LN GELU transformer, {} parameters\n", screen_text(c.model_name),
-             parameter_count(tensors));
+  fmt::print("{}: {}, {} parameters\n", screen_text(c.model_name), kind_of(c), parameter_count(tensors));
   fmt::print("n_layers {}  d_model {}  n_heads {}  d_head {}  d_mlp {}  n_ctx {}  d_vocab {}  eps {:g}\n",
              c.n_layers, c.d_model, c.n_heads, c.d_head, c.d_mlp, c.n_ctx, c.d_vocab, c.eps);
   if (!c.tokenizer_file.empty()) fmt::print("tokenizer {}\n", screen_text(c.tokenizer_file));
@@ -133,7 +154,7 @@ void verify(const std::string& name, bool json) {
 }
 
 struct ModelOptions {
-  std::string name, text;
+  std::string name, text, bos = "auto";
   std::vector<std::string> tokens;
   bool json = false;
 };
@@ -144,7 +165,7 @@ std::vector<TokenId> input_of(const ModelOptions& o, const std::optional<NamedTo
     throw InputError("expected --tokens or --text, found {}", o.text.empty() ? "neither" : "both");
   if (!o.tokens.empty()) return parse_ids(fmt::format("{}", fmt::join(o.tokens, " ")), "--tokens");
   if (!tokenizer) throw InputError("--text: the model has no tokenizer; give ids with --tokens");
-  return tokenizer->tokenizer.encode(o.text);
+  return encode_input(tokenizer->tokenizer, o.text, parse_bos(o.bos));
 }
 
 void print_logits(const ModelOptions& o) {
@@ -181,7 +202,8 @@ void print_logits(const ModelOptions& o) {
 }  // namespace
 
 void add_model(CLI::App& app) {
-  CLI::App* model = app.add_subcommand("model", "List, inspect, verify and run models; text to ids and back");
+  CLI::App* model =
+      app.add_subcommand("model", "List, fetch, inspect, verify and run models; text to ids and back");
   model->require_subcommand(1);
   const auto options = std::make_shared<ModelOptions>();
   const auto add = [&](const char* command, const char* help) {
@@ -192,18 +214,22 @@ void add_model(CLI::App& app) {
   add("list", "Models found by name")->callback([options] { print_models(options->json); });
   const auto with_folder = [&](const char* command, const char* help, void (*run)(const std::string&, bool)) {
     CLI::App* sub = add(command, help);
-    sub->add_option("DIR", options->name, "Folder or name of a model")->required();
+    sub->add_option("DIR", options->name, "Folder or name of a model, or hf:ORG/NAME")->required();
     sub->callback([options, run] { run(options->name, options->json); });
   };
   with_folder("inspect", "Sizes and tensors", inspect);
   with_folder("verify", "Compare with the logits in reference.json", verify);
 
   CLI::App* sub = add("logits", "Logits of the last position");
-  sub->add_option("--model", options->name, "Folder or name of a model")->required();
+  sub->add_option("--model", options->name, "Folder or name of a model, or hf:ORG/NAME")->required();
   sub->add_option("--tokens", options->tokens, "Token ids, separated by spaces or commas");
-  sub->add_option("--text", options->text,
-                  "Instead of ids: text. Nothing is put before it: write <|BOS|> where the model expects it");
+  sub->add_option(
+      "--text", options->text,
+      "Instead of ids: text. What goes before it is --bos: the zoo's tokenizer says nothing, so write "
+      "<|BOS|> where the model expects it");
+  sub->add_option("--bos", options->bos, kBosHelp)->capture_default_str();
   sub->callback([options] { print_logits(*options); });
+  add_model_fetch(*model);
   add_model_text(*model);
 }
 

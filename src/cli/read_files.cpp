@@ -37,6 +37,7 @@ void ReadFiles::add_run(const std::string& folder) {
 void ReadFiles::add_subject(const std::string& model, const std::string& dist) {
   const std::string folder = find_model(model);
   add_folder(folder);
+  add_file(folder);  // a GGUF file stands for itself
   // A tokenizer may be shared by models, outside of their folders.
   if (const ModelConfig config = read_config(folder); !config.tokenizer_file.empty())
     add_file((fs::path(folder) / config.tokenizer_file).string());

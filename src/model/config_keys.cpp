@@ -1,18 +1,10 @@
 #include "model/config_keys.h"
 
 #include <algorithm>
-#include <array>
-
-#include "core/regular_file.h"
 
 namespace deeptail {
 
 namespace {
-
-constexpr std::string_view kSupported =
-    "not supported yet, only models with TransformerLens's names and keys (GELU, layer norm, learned "
-    "positions), "
-    "which docs/formats.md describes";
 
 // A key that changes the logits, and its values that mean what this engine computes, the usual one first.
 struct Setting {
@@ -118,26 +110,6 @@ void check_supported_keys(const JsonNode& config) {
     if (config.has(key) && config.at(key).value() != config.at("n_heads").value())
       throw InputError("{}: {} is not supported, only n_heads = {}", config.at(key).where(),
                        config.at(key).found(), config.at("n_heads").found());
-}
-
-void check_not_huggingface(const JsonNode& config) {
-  const Json& json = config.value();
-  // A file in TransformerLens's words may well say where its weights came from.
-  if (json.contains("d_vocab") || (!json.contains("model_type") && !json.contains("architectures"))) return;
-  std::string family = "of a family that it does not name";
-  if (json.contains("model_type") && json.at("model_type").is_string())
-    family = fmt::format("of the family {}", printable(json.at("model_type").get<std::string>()));
-  else if (const auto it = json.find("architectures"); it != json.end() && it->is_array() && !it->empty())
-    family = fmt::format("of the architecture {}", printable(json_text(it->front(), true)));
-  throw InputError("{}: a HuggingFace model {}: {}", config.where(), family, kSupported);
-}
-
-void check_not_gguf(const std::string& path) {
-  std::array<char, 4> magic{};
-  const RegularFile file(path);
-  if (file.read(0, std::as_writable_bytes(std::span(magic))) == magic.size() &&
-      std::string_view(magic.data(), magic.size()) == "GGUF")
-    throw InputError("{}: a GGUF file: {}", path, kSupported);
 }
 
 }  // namespace deeptail

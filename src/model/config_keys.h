@@ -8,10 +8,4 @@ namespace deeptail {
 // Throws InputError for a key that asks for something that this engine does not compute.
 void check_supported_keys(const JsonNode& config);
 
-// Throws InputError for the config.json of a HuggingFace model, naming its family.
-void check_not_huggingface(const JsonNode& config);
-
-// Throws InputError when the file at `path` is a model in a format of its own, GGUF; nothing for any other.
-void check_not_gguf(const std::string& path);
-
 }  // namespace deeptail

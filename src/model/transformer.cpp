@@ -4,21 +4,29 @@
 
 #include "core/data_places.h"
 #include "core/nearest.h"
-#include "model/config_keys.h"
+#include "deeptail/hub.h"
 #include "model/cpu/packed_weights.h"
 #include "model/families/family.h"
+#include "model/families/gguf_config.h"
 
 namespace deeptail {
 
 namespace fs = std::filesystem;
 
 ModelConfig read_config(const std::string& folder) {
+  if (is_gguf_file(folder)) return gguf_config(read_gguf(folder));
   const InputFile file((fs::path(folder) / "config.json").string());
   ModelConfig config = parse_config(file.text(), file.path());
+  const bool elsewhere = config.family != ModelConfig{}.family;
+  std::error_code error;
+  if (elsewhere && fs::is_regular_file(fs::path(folder) / "tokenizer.json", error))
+    config.tokenizer_file = "tokenizer.json";  // HuggingFace's folders have it by this name
   if (config.model_name.empty()) {
     const fs::path whole = (fs::absolute(folder) / "").lexically_normal();  // ends in "/", also for "."
-    config.model_name = whole.parent_path().filename().string();
+    config.model_name =
+        hub_folder_name(whole.parent_path().string()).value_or(whole.parent_path().filename().string());
   }
+  if (config.tokenizer_file.empty()) config.tokenizer_file = hub_tokenizer_of(folder).value_or("");
   return config;
 }
 
@@ -41,10 +49,8 @@ Transformer Transformer::load(const std::string& folder, const ModelConfig& conf
 
 Transformer::Transformer(ModelConfig config, const TensorMap& tensors, ReadTensors read, std::string where)
     : config_(std::move(config)), read_(std::move(read)), where_(std::move(where)) {
-  if (config_.arch != Architecture{})
-    throw InputError("{}: the engine runs pre-LN GELU transformers with learned positions only", where_);
   TensorTaker taker(tensors, where_);
-  packed_ = std::make_shared<const PackedWeights>(pack_weights(config_, take_weights(config_, taker)));
+  packed_ = std::make_shared<const PackedWeights>(pack_weights(config_, taker));
 }
 
 ModelWeights Transformer::raw_weights() const {
@@ -52,8 +58,13 @@ ModelWeights Transformer::raw_weights() const {
   TensorTaker taker(tensors, where_);
   ModelWeights weights = take_weights(config_, taker);
   // Another model's files would have other embeddings.
-  if (!std::ranges::equal(weights.w_e, packed_->w_e))
-    throw InputError("{}: the weights were replaced while they were in use", where_);
+  std::vector<float> row(config_.d_model);
+  const auto same = [&](std::size_t token) {
+    packed_->embedding(static_cast<TokenId>(token), row.data());
+    return std::equal(row.begin(), row.end(), weights.w_e.data() + token * config_.d_model);
+  };
+  for (std::size_t token = 0; token < config_.d_vocab; ++token)
+    if (!same(token)) throw InputError("{}: the weights were replaced while they were in use", where_);
   return weights;
 }
 
@@ -69,17 +80,20 @@ bool is_model(const fs::path& folder) {
 }  // namespace
 
 std::string find_model(const std::string& name_or_path) {
+  if (is_hub_name(name_or_path)) return find_model(find_in_hub_cache(parse_hub_name(name_or_path)).path);
   std::error_code error;
   if (fs::is_directory(name_or_path, error)) return name_or_path;
   if (fs::is_regular_file(name_or_path, error)) {
-    check_not_gguf(name_or_path);
-    throw InputError("model {}: a file: expected the folder with config.json and the weights", name_or_path);
+    if (is_gguf_file(name_or_path)) return name_or_path;
+    throw InputError("model {}: a file: expected a GGUF file, or the folder with config.json and the weights",
+                     name_or_path);
   }
   std::vector<std::string> tried;
   for (const fs::path& place : data_places("models")) {
     if (is_model(place / name_or_path)) return (place / name_or_path).string();
     tried.push_back(place.string());
   }
+  if (const auto hub = hub_alias(name_or_path)) return find_model(find_in_hub_cache(*hub).path);
   std::vector<std::string> names;
   for (const std::string& folder : list_models()) names.push_back(fs::path(folder).filename().string());
   throw InputError(

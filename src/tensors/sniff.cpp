@@ -1,6 +1,7 @@
 #include "tensors/sniff.h"
 
 #include "core/json.h"
+#include "tensors/gguf.h"
 
 namespace deeptail {
 
@@ -35,25 +36,12 @@ bool looks_like_json(std::string_view text) {
 
 }  // namespace
 
-std::string_view name_of(Format format) {
-  switch (format) {
-    case Format::kSafetensors:
-      return "safetensors";
-    case Format::kSafetensorsIndex:
-      return "a JSON file";
-    case Format::kTorchZip:
-      return "a PyTorch file";
-    case Format::kNpy:
-      return "a NumPy file";
-  }
-  throw std::logic_error("name_of: not a Format");
-}
-
 Format sniff(const InputFile& file) {
   const std::string_view text = file.text();
   if (text.empty()) throw InputError("{}: is empty, expected a tensor file", file.path());
   if (text.starts_with(kLfsMagic)) refuse_lfs_pointer(text, file.path());
   if (text.starts_with("\x93NUMPY")) return Format::kNpy;
+  if (is_gguf(text)) return Format::kGguf;
   if (text.starts_with("PK\x03\x04") || text.starts_with("PK\x05\x06")) return Format::kTorchZip;
   // Legacy torch.save starts with the pickled magic number 0x1950a86a20f9469cfc6c; before that it wrote tar
   // files.
@@ -63,8 +51,9 @@ Format sniff(const InputFile& file) {
   // safetensors has no magic number: byte 8 opens its header. The name only helps to word the error.
   if ((text.size() > 8 && text[8] == '{') || file.path().ends_with(".safetensors"))
     return Format::kSafetensors;
-  throw InputError("{}: expected safetensors, a PyTorch zip file or .npy, found a file that starts with '{}'",
-                   file.path(), printable(text.substr(0, 16)));
+  throw InputError(
+      "{}: expected safetensors, GGUF, a PyTorch zip file or .npy, found a file that starts with '{}'",
+      file.path(), printable(text.substr(0, 16)));
 }
 
 }  // namespace deeptail

@@ -2,6 +2,7 @@
 
 #include "core/json.h"
 #include "deeptail/tensors.h"
+#include "tensors/blocks.h"
 #include "tensors/byte_reader.h"
 #include "tensors/half.h"
 #include "tensors/layout.h"
@@ -45,6 +46,20 @@ std::vector<Out> decode_all(const Tensor& tensor, Decode decode) {
   return values;
 }
 
+std::vector<float> unpack_all(const Tensor& tensor) {
+  const UnpackBlock unpack = unpack_block(tensor.dtype);
+  const auto [n, n_bytes] = block_size(tensor.dtype);
+  std::vector<float> values(tensor.size());
+  const std::byte* from = tensor.bytes.data();
+  for (std::size_t first = 0; first < values.size(); first += n, from += n_bytes) {
+    unpack(from, values.data() + first);
+    // A scale that is no number makes every value of its block none.
+    for (std::size_t i = first; i < first + n; ++i)
+      if (!std::isfinite(values[i])) refuse_value(tensor, i, values[i]);
+  }
+  return values;
+}
+
 }  // namespace
 
 std::size_t size_of(DType dtype) {
@@ -61,33 +76,15 @@ std::size_t size_of(DType dtype) {
     case DType::kU8:
     case DType::kBool:
       return 1;
+    default:
+      throw std::logic_error("size_of: values of a block have no size of their own");
   }
-  throw std::logic_error("size_of: not a DType");
 }
 
-std::string_view name_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return "float16";
-    case DType::kBF16:
-      return "bfloat16";
-    case DType::kF32:
-      return "float32";
-    case DType::kF64:
-      return "float64";
-    case DType::kI32:
-      return "int32";
-    case DType::kI64:
-      return "int64";
-    case DType::kU8:
-      return "uint8";
-    case DType::kBool:
-      return "bool";
-  }
-  throw std::logic_error("name_of: not a DType");
+std::size_t Tensor::size() const {
+  const auto [n, n_bytes] = block_size(dtype);
+  return bytes.size() / n_bytes * n;
 }
-
-std::size_t Tensor::size() const { return bytes.size() / size_of(dtype); }
 
 std::string shape_text(std::span<const std::int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
@@ -98,7 +95,9 @@ std::string describe(const Tensor& tensor) {
 }
 
 std::optional<std::size_t> byte_size(DType dtype, std::span<const std::int64_t> shape) {
-  auto bytes = static_cast<std::int64_t>(size_of(dtype));
+  const auto [n, n_bytes] = block_size(dtype);
+  // fp32 values of blocks take more room than the blocks: that product must fit too.
+  auto bytes = static_cast<std::int64_t>(n == 1 ? n_bytes : sizeof(float));
   bool empty = false;
   for (const std::int64_t dim : shape) {
     if (dim < 0) return std::nullopt;
@@ -107,7 +106,11 @@ std::optional<std::size_t> byte_size(DType dtype, std::span<const std::int64_t> 
     else if (__builtin_mul_overflow(bytes, dim, &bytes))
       return std::nullopt;
   }
-  return empty ? 0 : static_cast<std::size_t>(bytes);
+  if (empty) return 0;
+  const auto size = static_cast<std::size_t>(bytes);
+  if (n == 1) return size;
+  if (shape.empty() || static_cast<std::size_t>(shape.back()) % n != 0) return std::nullopt;
+  return size / sizeof(float) / n * n_bytes;
 }
 
 std::vector<float> to_float(const Tensor& tensor) {
@@ -129,8 +132,9 @@ std::vector<float> to_float(const Tensor& tensor) {
       return decode_all<float, std::uint8_t>(tensor, cast);
     case DType::kBool:
       return decode_all<float, std::uint8_t>(tensor, [](auto v) { return v != 0 ? 1.0f : 0.0f; });
+    default:
+      return unpack_all(tensor);
   }
-  throw std::logic_error("to_float: not a DType");
 }
 
 std::vector<std::int64_t> to_int64(const Tensor& tensor) {

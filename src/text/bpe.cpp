@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "deeptail/core.h"
-
 namespace deeptail {
 
 namespace {
@@ -13,27 +11,20 @@ constexpr std::size_t kShort = 40;
 constexpr std::size_t kEnd = SIZE_MAX;
 }  // namespace
 
-MergeTable::MergeTable(const std::vector<Merge>& merges)
+MergeTable::MergeTable(const std::vector<Merge>& merges, const std::vector<std::uint32_t>& ranks)
     : entries_(std::bit_ceil(2 * merges.size() + 2)), mask_(entries_.size() - 1) {
-  for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-    const Merge& merge = merges[rank];
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    const Merge& merge = merges[i];
     const std::uint64_t key = key_of(merge.left, merge.right);
-    entries_[slot_of(key)] = {key, static_cast<std::uint32_t>(rank), merge.merged};
+    const std::uint32_t rank = ranks.empty() ? static_cast<std::uint32_t>(i) : ranks[i];
+    entries_[slot_of(key)] = {key, rank, merge.merged};
   }
 }
 
 Bpe::Bpe(Config config)
-    : byte_ids_(config.byte_ids), merges_(config.merges), whole_words_(std::move(config.whole_words)) {}
-
-TokenId Bpe::byte_id(unsigned char byte) const {
-  const TokenId id = byte_ids_[byte];
-  if (id == kNoToken)
-    throw InputError(
-        "the text contains the byte 0x{:02x}, for which the tokenizer's vocabulary has no token; "
-        "use a tokenizer with all 256 bytes",
-        byte);
-  return id;
-}
+    : symbols_(std::move(config.symbols)),
+      merges_(config.merges, config.ranks),
+      whole_words_(std::move(config.whole_words)) {}
 
 void Bpe::encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
   if (!whole_words_.empty()) {
@@ -52,8 +43,7 @@ void Bpe::encode_short(std::string_view piece, std::vector<TokenId>& out) const 
   std::array<TokenId, kShort> ids;          // [n]
   std::array<std::uint32_t, kShort> ranks;  // [n]: of the pair (i, i + 1); the last is kNone
   std::array<TokenId, kShort> merged;       // [n]: what that pair becomes
-  std::size_t n = piece.size();
-  for (std::size_t i = 0; i < n; ++i) ids[i] = byte_id(static_cast<unsigned char>(piece[i]));
+  std::size_t n = symbols_.write(piece, ids.data());
   const auto look_up = [&](std::size_t i) {
     const MergeTable::Entry& entry = merges_.find(ids[i], ids[i + 1]);
     ranks[i] = entry.rank;
@@ -81,12 +71,14 @@ void Bpe::encode_short(std::string_view piece, std::vector<TokenId>& out) const 
 // symbols have changed since it was pushed is skipped.
 void Bpe::encode_long(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
   auto& symbols = scratch.symbols;
+  auto& ids = scratch.ids;
   auto& heap = scratch.heap;
   symbols.clear();
   heap.clear();
-  for (std::size_t i = 0; i < piece.size(); ++i)
-    symbols.push_back({byte_id(static_cast<unsigned char>(piece[i])), i == 0 ? kEnd : i - 1,
-                       i + 1 == piece.size() ? kEnd : i + 1});
+  ids.resize(piece.size());
+  ids.resize(symbols_.write(piece, ids.data()));
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    symbols.push_back({ids[i], i == 0 ? kEnd : i - 1, i + 1 == ids.size() ? kEnd : i + 1});
 
   const auto after = [](const Pair& a, const Pair& b) {
     return a.rank != b.rank ? a.rank > b.rank : a.at > b.at;
@@ -114,7 +106,7 @@ void Bpe::encode_long(std::string_view piece, Scratch& scratch, std::vector<Toke
     Symbol& right = symbols[left.next];
     left.id = merges_.find(pair.left, pair.right).merged;
     left.next = right.next;
-    right.id = kNoToken;
+    right.id = Symbols::kNoToken;
     if (left.next != kEnd) {
       symbols[left.next].previous = pair.at;
       push(pair.at);

@@ -1,5 +1,5 @@
-// Byte-pair encoding of one pre-token: start from its bytes, and merge the neighbours whose merge comes first
-// in the list (the leftmost of equals) until none applies.
+// Byte-pair encoding of one pre-token: start from its symbols, and merge the neighbours whose merge has the
+// lowest rank (the leftmost of equals) until none applies.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "deeptail/text.h"
+#include "text/symbols.h"
 
 namespace deeptail {
 
@@ -33,8 +34,8 @@ class MergeTable {
     TokenId merged = 0;
   };
 
-  // The rank of a merge is its place in the list; of equal pairs the last counts.
-  explicit MergeTable(const std::vector<Merge>& merges);
+  // The rank of a merge is its place in the list where no ranks are given; of equal pairs the last counts.
+  explicit MergeTable(const std::vector<Merge>& merges, const std::vector<std::uint32_t>& ranks = {});
 
   // An entry with rank kNone when the pair has no merge.
   const Entry& find(TokenId left, TokenId right) const { return entries_[slot_of(key_of(left, right))]; }
@@ -56,12 +57,12 @@ class MergeTable {
 
 class Bpe {
  public:
-  static constexpr TokenId kNoToken = -1;
-
   struct Config {
-    std::array<TokenId, 256> byte_ids;  // kNoToken: the vocabulary has no token for this byte
+    Symbols symbols;
     std::vector<Merge> merges;
-    TokenIds whole_words;  // ignore_merges: a pre-token found here is that token, whatever the merges say
+    std::vector<std::uint32_t> ranks = {};  // [merges]; empty: their places in the list
+    TokenIds whole_words =
+        {};  // ignore_merges: a pre-token found here is that token, whatever the merges say
   };
   explicit Bpe(Config config);
 
@@ -77,18 +78,19 @@ class Bpe {
   struct Scratch {  // working memory of one encode call
     std::vector<Pair> heap;
     std::vector<Symbol> symbols;
+    std::vector<TokenId> ids;
   };
 
-  // Appends the tokens of `piece`. Throws InputError for a byte without a token.
+  // Appends the tokens of `piece`. Throws InputError for a symbol without a token.
   void encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
 
-  TokenId byte_id(unsigned char byte) const;  // throws InputError when there is none
+  const Symbols& symbols() const { return symbols_; }
 
  private:
   void encode_short(std::string_view piece, std::vector<TokenId>& out) const;
   void encode_long(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
 
-  std::array<TokenId, 256> byte_ids_;
+  Symbols symbols_;
   MergeTable merges_;
   TokenIds whole_words_;
 };

@@ -1,66 +1,96 @@
 #include "text/normalizer.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
-#include <stdexcept>
-#include <vector>
 
+#include "deeptail/core.h"
+#include "text/nfc.h"
 #include "text/unicode.h"
 
 namespace deeptail {
 
 namespace {
 
-constexpr std::size_t kMaxDecomposition = 8;  // code points of one; the longest canonical one has 4
+constexpr std::size_t kMaxGrowth = 64;
+constexpr std::size_t kFreeGrowth = 4096;
 
-utf8proc_propval_t combining_class(utf8proc_int32_t c) { return utf8proc_get_property(c)->combining_class; }
-
-std::vector<utf8proc_int32_t> decompose(std::string_view text) {
-  std::vector<utf8proc_int32_t> points;
-  points.reserve(text.size());
-  for (std::size_t pos = 0; pos < text.size();) {
-    const auto [c, length] = code_point_at(text, pos);
-    utf8proc_int32_t parts[kMaxDecomposition];
-    int boundary = 0;
-    const auto n = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts, kMaxDecomposition,
-                                           UTF8PROC_DECOMPOSE, &boundary);
-    if (n < 0 || n > static_cast<utf8proc_ssize_t>(kMaxDecomposition))
-      throw std::logic_error("utf8proc could not decompose a code point");
-    points.insert(points.end(), parts, parts + n);
-    pos += length;
+// Joins what lies between matches with `content`.
+class Replacer {
+ public:
+  Replacer(std::string_view text, std::string_view content, std::size_t limit)
+      : text_(text), content_(content), limit_(limit) {
+    out_.reserve(text.size());
   }
-  return points;
-}
-
-// Canonical ordering. utf8proc has one too, but quadratic in the length of a run of marks.
-void order_marks(std::vector<utf8proc_int32_t>& points) {
-  const auto is_mark = [](utf8proc_int32_t c) { return combining_class(c) != 0; };
-  const auto by_class = [](utf8proc_int32_t a, utf8proc_int32_t b) {
-    return combining_class(a) < combining_class(b);
-  };
-  for (auto it = points.begin(); it != points.end();) {
-    const auto first = std::find_if(it, points.end(), is_mark);
-    const auto last = std::find_if_not(first, points.end(), is_mark);
-    if (!std::is_sorted(first, last, by_class)) std::stable_sort(first, last, by_class);
-    it = last;
+  void match(Span span) {
+    append(text_.substr(end_, span.begin - end_));
+    append(content_);
+    end_ = span.end;
   }
-}
+  std::string finish() {
+    append(text_.substr(end_));
+    return std::move(out_);
+  }
+
+ private:
+  void append(std::string_view part) {
+    if (out_.size() + part.size() > limit_)
+      throw InputError("the tokenizer's Replace makes more than {} bytes out of a text of {}", limit_,
+                       text_.size());
+    out_ += part;
+  }
+  std::string_view text_, content_;
+  std::size_t limit_, end_ = 0;
+  std::string out_;
+};
+
+struct Apply {
+  std::size_t limit;
+
+  std::string operator()(const Nfc&, std::string_view text) const { return to_nfc(text); }
+  std::string operator()(const Prepend& step, std::string_view text) const {
+    return text.empty() ? std::string() : step.text + std::string(text);
+  }
+  std::string operator()(const Replace& step, std::string_view text) const {
+    if (const auto* literal = std::get_if<std::string>(&step.pattern))
+      return replace_all(text, *literal, step.content, limit);
+    MatchClock clock;
+    clock.add_text(text.size());
+    Matcher matcher(std::get<Regex>(step.pattern), clock);
+    matcher.start(text);
+    Replacer replacer(text, step.content, limit);
+    while (const auto span = matcher.next()) replacer.match(*span);
+    return replacer.finish();
+  }
+};
 
 }  // namespace
 
-std::string to_nfc(std::string_view text) {
-  if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
-    return std::string(text);
-  auto points = decompose(text);
-  order_marks(points);
-  const auto n = utf8proc_normalize_utf32(points.data(), static_cast<utf8proc_ssize_t>(points.size()),
-                                          static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-  if (n < 0) throw std::logic_error("utf8proc could not compose");
-  std::string out;
-  out.reserve(text.size());
-  for (utf8proc_ssize_t i = 0; i < n; ++i)
-    append_utf8(static_cast<char32_t>(points[static_cast<std::size_t>(i)]), out);
+std::size_t rewritten_limit(std::size_t bytes) { return kMaxGrowth * bytes + kFreeGrowth; }
+
+std::string replace_all(std::string_view text, std::string_view from, std::string_view to,
+                        std::size_t limit) {
+  Replacer replacer(text, to, limit);
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string_view::npos; at += from.size())
+    replacer.match({at, at + from.size()});
+  return replacer.finish();
+}
+
+bool Normalizer::keeps_places() const {
+  const auto is_character = [](std::string_view text) {
+    return !text.empty() && code_point_at(text, 0).length == text.size();
+  };
+  return std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {
+    if (std::holds_alternative<Nfc>(step)) return true;
+    const auto* replace = std::get_if<Replace>(&step);
+    if (replace == nullptr) return false;
+    const auto* literal = std::get_if<std::string>(&replace->pattern);
+    return literal != nullptr && is_character(*literal) && is_character(replace->content);
+  });
+}
+
+std::string Normalizer::apply(std::string_view text) const {
+  const Apply apply{rewritten_limit(text.size())};
+  std::string out(text);
+  for (const Step& step : steps_) out = std::visit([&](const auto& s) { return apply(s, out); }, step);
   return out;
 }
 

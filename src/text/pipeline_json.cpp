@@ -1,27 +1,14 @@
 #include <array>
 
 #include "deeptail/core.h"
+#include "text/parts_json.h"
 #include "text/spec.h"
 
 namespace deeptail {
 
 namespace {
 
-const std::string& type_of(const JsonNode& node) { return node.at("type").text(); }
-
-[[noreturn]] void refuse_type(const JsonNode& node, std::string_view supported) {
-  throw InputError("{}: found \"{}\"; supported are {}", node.at("type").where(), printable(type_of(node)),
-                   supported);
-}
-
-// Calls visit(node) for a part and, when it is a Sequence, for its members instead (under `members`).
-template <class Visit>
-void for_each_member(const JsonNode& node, const char* members, const Visit& visit) {
-  if (type_of(node) != "Sequence") return visit(node);
-  const JsonNode list = node.at(members);
-  const std::size_t n = list.array_size();
-  for (std::size_t i = 0; i < n; ++i) for_each_member(list.element(i), members, visit);
-}
+constexpr std::size_t kMaxPrepend = 64;
 
 SplitBehavior read_behavior(const JsonNode& node) {
   static constexpr std::array<std::pair<std::string_view, SplitBehavior>, 5> kBehaviors = {{
@@ -52,57 +39,83 @@ Split read_digits(const JsonNode& node) {
           individual ? SplitBehavior::isolated : SplitBehavior::contiguous};
 }
 
+PreTokenizerStep read_byte_level(const JsonNode& node) {
+  PreTokenizerStep step;
+  if (node.at("add_prefix_space").boolean()) step.prefix = " ";
+  if (!node.has("use_regex") || node.at("use_regex").boolean())
+    step.split = Split{Regex::from_pattern(kByteLevelPattern, node.where()), SplitBehavior::isolated};
+  return step;
+}
+
+PreTokenizerStep read_metaspace_step(const JsonNode& node) {
+  const Metaspace metaspace = read_metaspace(node);
+  PreTokenizerStep step;
+  step.space = metaspace.replacement;
+  if (metaspace.scheme != PrependScheme::never) step.prefix = metaspace.replacement;
+  step.prefix_at_start_only = metaspace.scheme == PrependScheme::first;
+  if (!node.has("split") || node.at("split").boolean())
+    step.split =
+        Split{Regex::from_literal(metaspace.replacement, node.where()), SplitBehavior::merged_with_next};
+  return step;
+}
+
+// Short: every piece of text between added tokens gets it.
+Prepend read_prepend(const JsonNode& node) {
+  const std::string& text = node.at("prepend").text();
+  if (text.size() > kMaxPrepend) node.at("prepend").fail_expected("a text of at most 64 bytes");
+  return {text};
+}
+
+Replace read_replace(const JsonNode& node) {
+  const JsonNode pattern = node.at("pattern");
+  const std::string& content = node.at("content").text();
+  if (pattern.has("String")) return {non_empty(pattern.at("String")), content};
+  // Releases of HuggingFace's library differ in whether $1 is a group.
+  if (content.find('$') != std::string::npos)
+    node.at("content").fail_expected("no $ in what takes the place of a Regex");
+  return {read_pattern(pattern), content};
+}
+
 }  // namespace
 
-bool read_normalizer(const JsonNode& root) {
-  if (!root.has("normalizer")) return false;
-  bool nfc = false;
-  for_each_member(root.at("normalizer"), "normalizers", [&](const JsonNode& node) {
-    if (type_of(node) != "NFC") refuse_type(node, "NFC, a Sequence of NFC, and null");
-    nfc = true;
-  });
-  return nfc;
+Normalizer read_normalizer(const JsonNode& root) {
+  std::vector<Normalizer::Step> steps;
+  if (root.has("normalizer"))
+    for_each_member(root.at("normalizer"), "normalizers", [&](const JsonNode& node) {
+      const std::string& type = type_of(node);
+      if (type == "NFC")
+        steps.push_back(Nfc{});
+      else if (type == "Prepend")
+        steps.push_back(read_prepend(node));
+      else if (type == "Replace")
+        steps.push_back(read_replace(node));
+      else
+        refuse_type(node, "NFC, Prepend, Replace, a Sequence of them, and null");
+    });
+  return Normalizer(std::move(steps));
 }
 
 PreTokenizer read_pre_tokenizer(const JsonNode& root) {
-  constexpr std::string_view kSupported =
-      "ByteLevel, Digits, Split, and a Sequence of them that ends with ByteLevel";
-  if (!root.has("pre_tokenizer"))
-    throw InputError("{}: the pre_tokenizer is missing or null; supported are {}", root.where(), kSupported);
   PreTokenizer pre_tokenizer;
-  bool complete = false;
-  const JsonNode top = root.at("pre_tokenizer");
-  for_each_member(top, "pretokenizers", [&](const JsonNode& node) {
-    if (complete) throw InputError("{}: follows ByteLevel; supported are {}", node.where(), kSupported);
+  if (!root.has("pre_tokenizer")) return pre_tokenizer;
+  for_each_member(root.at("pre_tokenizer"), "pretokenizers", [&](const JsonNode& node) {
     const std::string& type = type_of(node);
-    if (type == "Split") {
-      pre_tokenizer.splits.push_back(read_split(node));
-    } else if (type == "Digits") {
-      pre_tokenizer.splits.push_back(read_digits(node));
-    } else if (type == "ByteLevel") {
-      complete = true;
-      pre_tokenizer.add_prefix_space = node.at("add_prefix_space").boolean();
-      if (!node.has("use_regex") || node.at("use_regex").boolean())
-        pre_tokenizer.last =
-            Split{Regex::from_pattern(kByteLevelPattern, node.where()), SplitBehavior::isolated};
-    } else {
-      refuse_type(node, kSupported);
-    }
+    if (pre_tokenizer.bytes)
+      throw InputError("{}: follows ByteLevel; supported is ByteLevel at the end of a Sequence",
+                       node.where());
+    if (type == "Split")
+      pre_tokenizer.steps.push_back({.split = read_split(node)});
+    else if (type == "Digits")
+      pre_tokenizer.steps.push_back({.split = read_digits(node)});
+    else if (type == "Metaspace")
+      pre_tokenizer.steps.push_back(read_metaspace_step(node));
+    else if (type == "ByteLevel")
+      pre_tokenizer.steps.push_back(read_byte_level(node));
+    else
+      refuse_type(node, "ByteLevel, Digits, Metaspace, Split, a Sequence of them, and null");
+    pre_tokenizer.bytes = type == "ByteLevel";
   });
-  if (!complete) throw InputError("{}: no ByteLevel in it; supported are {}", top.where(), kSupported);
   return pre_tokenizer;
-}
-
-void check_unapplied_parts(const JsonNode& root) {
-  if (root.has("post_processor"))
-    for_each_member(root.at("post_processor"), "processors", [](const JsonNode& node) {
-      if (type_of(node) != "ByteLevel" && type_of(node) != "TemplateProcessing")
-        refuse_type(node, "ByteLevel, TemplateProcessing, a Sequence of them, and null");
-    });
-  if (root.has("decoder"))
-    for_each_member(root.at("decoder"), "decoders", [](const JsonNode& node) {
-      if (type_of(node) != "ByteLevel") refuse_type(node, "ByteLevel, a Sequence of ByteLevel, and null");
-    });
 }
 
 }  // namespace deeptail

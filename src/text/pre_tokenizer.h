@@ -1,4 +1,5 @@
-// Cuts text into pre-tokens, the pieces that merges never cross: a chain of splits, then ByteLevel.
+// Cuts text into pre-tokens, the pieces that merges never cross: a chain of steps, each on the pieces of the
+// one before.
 #pragma once
 
 #include <array>
@@ -20,17 +21,25 @@ enum class SplitBehavior {
   merged_with_next,      // the | -final | - | -countdown
 };
 
-// Digits is the split \p{N}, isolated or contiguous; ByteLevel's own regex is an isolated split.
 struct Split {
   Regex regex;
   SplitBehavior behavior;
   bool invert = false;  // what the pattern does not match counts as the match
 };
 
+// First spaces are rewritten, then the prefix is put before a piece that does not begin with it, then the piece
+// is cut. Digits is the split \p{N}, isolated or contiguous; ByteLevel has the prefix " " and an isolated split
+// by a pattern of its own; Metaspace writes U+2581 for spaces, which is its prefix and where it cuts.
+struct PreTokenizerStep {
+  std::string space = {};             // what a space becomes; "": it stays
+  std::string prefix = {};            // "": none
+  bool prefix_at_start_only = false;  // only for the piece at the beginning of the whole text
+  std::optional<Split> split = {};
+};
+
 struct PreTokenizer {
-  std::vector<Split> splits;      // in order, each on the pieces of the one before
-  bool add_prefix_space = false;  // every piece that does not begin with a space gets one
-  std::optional<Split> last;      // ByteLevel's regex, after the space was added
+  std::vector<PreTokenizerStep> steps = {};
+  bool bytes = false;  // ByteLevel: the model sees bytes; otherwise characters
 };
 
 // The pattern of ByteLevel with use_regex: GPT-2's.
@@ -43,32 +52,33 @@ class PieceFinder {
   PieceFinder(const PieceFinder&) = delete;
   PieceFinder& operator=(const PieceFinder&) = delete;
 
-  // Calls sink(piece) for every piece in order. `text` must be valid UTF-8.
+  // Calls sink(piece) for every piece in order. `text` must be valid UTF-8; at_start: the whole text begins
+  // with it.
   template <class Sink>
-  void for_each_piece(std::string_view text, Sink&& sink) {
+  void for_each_piece(std::string_view text, bool at_start, Sink&& sink) {
     clock_.add_text(text.size());
-    run_splits(0, text, sink);
+    run_steps(0, text, at_start, sink);
   }
 
  private:
   template <class Sink>
-  void run_splits(std::size_t depth, std::string_view text, Sink& sink) {
-    if (depth == pre_tokenizer_->splits.size()) return byte_level(text, sink);
-    const auto recurse = [&](std::string_view piece) { run_splits(depth + 1, piece, sink); };
-    split(pre_tokenizer_->splits[depth], matchers_[depth], text, recurse);
+  void run_steps(std::size_t depth, std::string_view text, bool at_start, Sink& sink) {
+    if (text.empty()) return;
+    if (depth == pre_tokenizer_->steps.size()) return sink(text);
+    const PreTokenizerStep& step = pre_tokenizer_->steps[depth];
+    const std::string_view whole = rewritten(step, text, at_start, rewritten_[depth]);
+    const auto recurse = [&](std::string_view piece) {
+      run_steps(depth + 1, piece, at_start && piece.data() == whole.data(), sink);
+    };
+    if (step.split)
+      split(*step.split, *matchers_[depth], whole, recurse);
+    else
+      recurse(whole);
   }
 
-  template <class Sink>
-  void byte_level(std::string_view text, Sink& sink) {
-    if (pre_tokenizer_->add_prefix_space && !text.starts_with(' ')) {
-      prefixed_.assign(1, ' ').append(text);
-      text = prefixed_;
-    }
-    if (pre_tokenizer_->last)
-      split(*pre_tokenizer_->last, matchers_.back(), text, sink);
-    else
-      sink(text);
-  }
+  // The text after the step's changes to it, which may lie in `storage`.
+  static std::string_view rewritten(const PreTokenizerStep& step, std::string_view text, bool at_start,
+                                    std::string& storage);
 
   static bool joins(SplitBehavior behavior, bool is_match, bool previous_is_match) {
     switch (behavior) {
@@ -114,9 +124,9 @@ class PieceFinder {
   }
 
   const PreTokenizer* pre_tokenizer_;
-  MatchClock clock_;               // of all matchers
-  std::vector<Matcher> matchers_;  // one for each split, and one for `last`
-  std::string prefixed_;
+  MatchClock clock_;                              // of all matchers
+  std::vector<std::optional<Matcher>> matchers_;  // [steps]
+  std::vector<std::string> rewritten_;            // [steps]
 };
 
 }  // namespace deeptail

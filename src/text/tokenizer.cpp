@@ -4,7 +4,7 @@
 
 #include "deeptail/core.h"
 #include "text/byte_alphabet.h"
-#include "text/normalizer.h"
+#include "text/byte_token.h"
 #include "text/spec.h"
 #include "text/unicode.h"
 
@@ -14,38 +14,69 @@ namespace {
 
 struct Token {
   std::string bytes;
+  std::string entry;    // only where the first token of a text is decoded in a way of its own
   bool exists = false;  // ids may leave gaps
 };
 
-// What the model needs of the vocabulary. Entries with characters outside the byte alphabet are never reached
-// by merging bytes; they stand for their own text.
-Bpe make_bpe(const ModelSpec& model, std::string_view where) {
-  Bpe::Config config;
-  config.byte_ids.fill(Bpe::kNoToken);
-  config.merges = model.merges;
-  for (const auto& [text, id] : model.vocab) {
-    const auto bytes = bytes_from_alphabet(text);
-    if (!bytes) continue;
-    if (bytes->size() == 1) config.byte_ids[static_cast<unsigned char>(bytes->front())] = id;
-    if (model.ignore_merges) config.whole_words.emplace(*bytes, id);
+// What bytes stand for: entries of the byte alphabet, or <0x0A> where the model falls back on them.
+Symbols::ByteIds byte_ids_of(const TokenizerSpec& spec) {
+  Symbols::ByteIds byte_ids;
+  byte_ids.fill(Symbols::kNoToken);
+  const bool fall_back = spec.model.byte_fallback && !spec.pre_tokenizer.bytes;
+  for (const auto& [text, id] : spec.model.vocab) {
+    if (spec.pre_tokenizer.bytes) {
+      const auto bytes = bytes_from_alphabet(text);
+      if (bytes && bytes->size() == 1) byte_ids[static_cast<unsigned char>(bytes->front())] = id;
+    } else if (const auto byte = byte_of_token(text); byte && fall_back && text == byte_token(*byte)) {
+      byte_ids[*byte] = id;
+    }
   }
-  const auto missing = std::find(config.byte_ids.begin(), config.byte_ids.end(), Bpe::kNoToken);
-  if (model.has_unk_token && missing != config.byte_ids.end())
-    throw InputError(
-        "{}: model.unk_token is set and model.vocab has no token for the byte 0x{:02x}; an unk_token is "
-        "supported only "
-        "where it is never used: all 256 bytes in the vocabulary",
-        where, missing - config.byte_ids.begin());
+  return byte_ids;
+}
+
+std::unordered_map<char32_t, TokenId> character_ids(const ModelSpec& model) {
+  std::unordered_map<char32_t, TokenId> ids;
+  for (const auto& [text, id] : model.vocab)
+    if (const CodePoint c = code_point_at(text, 0); c.length == text.size()) ids.emplace(c.value, id);
+  return ids;
+}
+
+Symbols make_symbols(const TokenizerSpec& spec) {
+  Symbols::Config config{.byte_ids = byte_ids_of(spec)};
+  if (!spec.pre_tokenizer.bytes) config.characters = character_ids(spec.model);
+  config.fuse_unknown = spec.model.fuse_unk;
+  if (!spec.model.unk_token) return Symbols(std::move(config));
+  for (const auto& [text, id] : spec.model.vocab)
+    if (text == *spec.model.unk_token) config.unknown = id;
+  return Symbols(std::move(config));
+}
+
+// Entries with characters outside the byte alphabet are never reached by merging bytes; they stand for their
+// own text.
+Bpe make_bpe(const TokenizerSpec& spec) {
+  Bpe::Config config{.symbols = make_symbols(spec), .merges = spec.model.merges, .ranks = spec.model.ranks};
+  if (spec.model.ignore_merges)
+    for (const auto& [text, id] : spec.model.vocab) {
+      const auto word = spec.pre_tokenizer.bytes ? bytes_from_alphabet(text) : text;
+      if (word) config.whole_words.emplace(*word, id);
+    }
   return Bpe(std::move(config));
 }
 
-AddedTokenFinder make_finder(const std::vector<AddedToken>& tokens, bool normalized, bool nfc) {
+// What an added token is found as, and stands for.
+std::string text_in(const TokenizerSpec& spec, const AddedToken& token) {
+  return token.normalized ? spec.normalizer.apply(token.content) : token.content;
+}
+
+AddedTokenFinder make_finder(const TokenizerSpec& spec, bool normalized) {
   std::vector<AddedToken> chosen;
   std::vector<std::string> patterns;
-  for (const AddedToken& token : tokens) {
+  for (const AddedToken& token : spec.added) {
     if (token.normalized != normalized) continue;
+    std::string pattern = text_in(spec, token);
+    if (pattern.empty()) continue;  // no text is ever that
     chosen.push_back(token);
-    patterns.push_back(normalized && nfc ? to_nfc(token.content) : token.content);
+    patterns.push_back(std::move(pattern));
   }
   return {std::move(chosen), patterns};
 }
@@ -53,34 +84,39 @@ AddedTokenFinder make_finder(const std::vector<AddedToken>& tokens, bool normali
 }  // namespace
 
 struct Tokenizer::Impl {
-  Impl(const JsonNode& root, const ModelSpec& model, const std::vector<AddedToken>& added)
-      : bpe(make_bpe(model, root.where())),
-        nfc(read_normalizer(root)),
-        pre_tokenizer(read_pre_tokenizer(root)),
-        raw_finder(make_finder(added, false, nfc)),
-        normalized_finder(make_finder(added, true, nfc)) {
+  explicit Impl(const TokenizerSpec& spec)
+      : bpe(make_bpe(spec)),
+        normalizer(spec.normalizer),
+        pre_tokenizer(spec.pre_tokenizer),
+        decoder(spec.decoder),
+        raw_finder(make_finder(spec, false)),
+        normalized_finder(make_finder(spec, true)),
+        bos(spec.bos) {
     TokenId largest = 0;
-    for (const auto& entry : model.vocab) largest = std::max(largest, entry.second);
-    for (const AddedToken& token : added) largest = std::max(largest, token.id);
+    for (const auto& entry : spec.model.vocab) largest = std::max(largest, entry.second);
+    for (const AddedToken& token : spec.added) largest = std::max(largest, token.id);
     tokens.resize(static_cast<std::size_t>(largest) + 1);
 
     // Of tokens that stand for the same bytes, id_of gives the one that encode would give.
-    for (const AddedToken& token : added) add(token.content, token.id);
-    std::vector<const std::pair<std::string, TokenId>*> literal;
-    for (const auto& entry : model.vocab) {
-      if (const auto bytes = bytes_from_alphabet(entry.first))
-        add(*bytes, entry.second);
-      else
-        literal.push_back(&entry);
+    for (const AddedToken& token : spec.added) {
+      add(text_in(spec, token), token.id, Decoder::Kind::added);
+      ids.try_emplace(token.content, token.id);
     }
-    for (const auto* entry : literal) add(entry->first, entry->second);
+    const auto comes_later = [&](const std::string& entry) {
+      return pre_tokenizer.bytes ? !bytes_from_alphabet(entry) : byte_of_token(entry).has_value();
+    };
+    for (const bool later : {false, true})
+      for (const auto& [entry, id] : spec.model.vocab)
+        if (comes_later(entry) == later) add(entry, id, Decoder::Kind::entry);
   }
 
-  void add(const std::string& bytes, TokenId id) {
+  void add(const std::string& entry, TokenId id, Decoder::Kind kind) {
     Token& token = tokens[static_cast<std::size_t>(id)];
     if (token.exists) return;
-    token = {bytes, true};
-    ids.try_emplace(bytes, id);
+    token = {.bytes = decoder.token(entry, kind, false),
+             .entry = decoder.first_differs() ? entry : "",
+             .exists = true};
+    ids.try_emplace(token.bytes, id);
   }
 
   // Null for an id without a token.
@@ -94,10 +130,18 @@ struct Tokenizer::Impl {
     throw InputError("there is no token {}; the tokenizer's ids go from 0 to {}", id, tokens.size() - 1);
   }
 
+  // What the token stands for at the beginning of a text, or later.
+  std::string text_of(const Token& token, bool first) const {
+    return first && decoder.first_differs() ? decoder.token(token.entry, Decoder::Kind::entry, true)
+                                            : token.bytes;
+  }
+
   Bpe bpe;
-  bool nfc;
+  Normalizer normalizer;
   PreTokenizer pre_tokenizer;
+  Decoder decoder;
   AddedTokenFinder raw_finder, normalized_finder;
+  std::vector<TokenId> bos;
   std::vector<Token> tokens;  // [vocab_size]
   TokenIds ids;
 };
@@ -123,41 +167,54 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text) const {
   std::vector<TokenId> out;
   PieceFinder pieces(impl_->pre_tokenizer);
   Bpe::Scratch scratch;
-  const auto encode_plain = [&](std::string_view plain) {
-    pieces.for_each_piece(plain, [&](std::string_view piece) { impl_->bpe.encode(piece, scratch, out); });
-  };
-  const auto encode_run = [&](std::string_view run) {
-    cut_at_added_tokens(impl_->raw_finder, run, out, [&](std::string_view part) {
-      const std::string normalized = impl_->nfc ? to_nfc(part) : std::string();
-      cut_at_added_tokens(impl_->normalized_finder, impl_->nfc ? normalized : part, out, encode_plain);
+  const char* const begin = text.data();
+  const auto encode_part = [&](std::string_view part) {  // between added tokens
+    const std::string normalized = impl_->normalizer.empty() ? std::string() : impl_->normalizer.apply(part);
+    const std::string_view whole = impl_->normalizer.empty() ? part : normalized;
+    cut_at_added_tokens(impl_->normalized_finder, whole, out, [&](std::string_view plain) {
+      const bool at_start = part.data() == begin && plain.data() == whole.data();
+      pieces.for_each_piece(plain, at_start,
+                            [&](std::string_view piece) { impl_->bpe.encode(piece, scratch, out); });
     });
   };
   while (!text.empty()) {
     const std::size_t valid = valid_utf8_prefix(text);
     if (valid > 0)
-      encode_run(text.substr(0, valid));
+      cut_at_added_tokens(impl_->raw_finder, text.substr(0, valid), out, encode_part);
     else
-      out.push_back(impl_->bpe.byte_id(static_cast<unsigned char>(text.front())));
+      out.push_back(impl_->bpe.symbols().of_stray_byte(static_cast<unsigned char>(text.front())));
     text.remove_prefix(std::max<std::size_t>(valid, 1));
   }
   return out;
 }
 
+std::vector<TokenId> Tokenizer::encode_input(std::string_view text, const Bos& bos) const {
+  std::vector<TokenId> out;
+  if (bos.kind == Bos::Kind::automatic) out = impl_->bos;
+  if (bos.kind == Bos::Kind::token) out = {bos.id};
+  for (const TokenId id : out) impl_->token(id);
+  const std::vector<TokenId> ids = encode(text);
+  out.insert(out.end(), ids.begin(), ids.end());
+  return out;
+}
+
+const std::vector<TokenId>& Tokenizer::bos() const { return impl_->bos; }
+
 std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   std::string out;
-  for (const TokenId id : ids) out += impl_->token(id).bytes;
-  return out;
+  for (std::size_t i = 0; i < ids.size(); ++i) out += impl_->text_of(impl_->token(ids[i]), i == 0);
+  return impl_->decoder.finish(std::move(out));
 }
 
 std::string Tokenizer::decode_all(std::span<const TokenId> ids) const {
   std::string out;
-  for (const TokenId id : ids) {
-    if (const Token* token = impl_->find(id))
-      out += token->bytes;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (const Token* token = impl_->find(ids[i]))
+      out += impl_->text_of(*token, i == 0);
     else
-      out += fmt::format("<|id {}|>", id);
+      out += fmt::format("<|id {}|>", ids[i]);
   }
-  return out;
+  return impl_->decoder.finish(std::move(out));
 }
 
 std::size_t Tokenizer::vocab_size() const { return impl_->tokens.size(); }
@@ -169,16 +226,13 @@ std::optional<TokenId> Tokenizer::id_of(std::string_view token) const {
 
 std::string Tokenizer::bytes_of(TokenId id) const { return impl_->token(id).bytes; }
 
-Tokenizer Tokenizer::load(const std::string& path) { return parse(InputFile(path).text(), path); }
-
-Tokenizer Tokenizer::parse(std::string_view json, std::string_view where) {
-  const Json document = parse_json(json, where);
-  const JsonNode root(document, where);
-  root.expect_object();
-  if (root.has("version") && root.at("version").text() != "1.0") root.at("version").fail_expected("\"1.0\"");
-  check_unapplied_parts(root);
-  const ModelSpec model = read_model(root.at("model"));
-  return Tokenizer(std::make_unique<Impl>(root, model, read_added_tokens(root, model)));
+Tokenizer Tokenizer::make(const TokenizerSpec& spec, std::string_view where) {
+  check_ids(spec.model, spec.added, std::string(where));
+  auto impl = std::make_unique<Impl>(spec);
+  for (const TokenId id : impl->bos)
+    if (impl->find(id) == nullptr)
+      throw InputError("{}: the token before a text is {}, for which there is no token", where, id);
+  return Tokenizer(std::move(impl));
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -44,7 +44,7 @@ TEST_F(WeightsTest, WrongShape) {
   tensors_.at("blocks.0.attn.W_O").shape = {2, 64, 32};
   EXPECT_EQ(
       message(),
-      "model: tensor blocks.0.attn.W_O: expected shape [2, 32, 64] from config.json, found [2, 64, 32]");
+      "model: tensor blocks.0.attn.W_O: expected shape [2, 32, 64] by the config, found [2, 64, 32]");
 }
 
 TEST_F(WeightsTest, NotFinite) {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "build_files.h"
+#include "tensors/gguf.h"
 #include "tensors/npy.h"
 #include "tensors/safetensors.h"
 #include "tensors/torch_file.h"
@@ -53,11 +54,18 @@ TEST(Mutation, Npy) {
     mutate(data_path(name), [](auto bytes) { return TensorMap{{"", parse_npy(bytes, "f")}}; });
 }
 
+TEST(Mutation, Gguf) {
+  mutate(data_path("gguf/small.gguf"), [](auto bytes) { return parse_gguf(bytes, "f").tensors; });
+}
+
 // A shorter file is never read as if it were whole.
 TEST(Mutation, EveryTruncationIsNoticed) {
   const std::string safetensors = read_whole(data_path("safetensors/every_dtype.safetensors"));
   const std::string torch = read_whole(data_path("torch-2/state_dict.pth"));
   const std::string npy = read_whole(data_path("numpy/f4.npy"));
+  const std::string gguf = read_whole(data_path("gguf/small.gguf"));
+  for (std::size_t n = 0; n < gguf.size(); ++n)
+    EXPECT_THROW(parse_gguf(as_bytes(gguf).first(n), "f"), InputError) << n;
   for (std::size_t n = 0; n < safetensors.size(); ++n)
     EXPECT_THROW(parse_safetensors(as_bytes(safetensors).first(n), "f"), InputError) << n;
   for (std::size_t n = 0; n < torch.size(); ++n)

@@ -11,10 +11,16 @@
 namespace deeptail {
 namespace {
 
-std::array<TokenId, 256> all_bytes() {
-  std::array<TokenId, 256> ids;
+Symbols::ByteIds all_bytes() {
+  Symbols::ByteIds ids;
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i);
   return ids;
+}
+
+Bpe make_bpe(std::vector<Merge> merges, std::vector<std::uint32_t> ranks = {}) {
+  return Bpe({.symbols = Symbols({.byte_ids = all_bytes()}),
+              .merges = std::move(merges),
+              .ranks = std::move(ranks)});
 }
 
 std::vector<TokenId> encode(const Bpe& bpe, std::string_view piece) {
@@ -63,7 +69,7 @@ TEST(Bpe, AgreesWithTheDefinitionForEveryLength) {
   std::mt19937 random(1);
   for (int round = 0; round < 60; ++round) {
     const auto merges = random_merges(random, 1 + random() % 40);
-    const Bpe bpe({all_bytes(), merges, {}});
+    const Bpe bpe = make_bpe(merges);
     for (std::size_t length = 0; length < 120; length += 1 + length / 8) {
       std::string piece;
       for (std::size_t i = 0; i < length; ++i) piece += "abc"[random() % 3];
@@ -73,26 +79,35 @@ TEST(Bpe, AgreesWithTheDefinitionForEveryLength) {
 }
 
 TEST(Bpe, TheLeftmostOfEqualMergesGoesFirst) {
-  const Bpe bpe({all_bytes(), {{'a', 'a', 256}}, {}});
+  const Bpe bpe = make_bpe({{'a', 'a', 256}});
   EXPECT_EQ(encode(bpe, "aaa"), (std::vector<TokenId>{256, 'a'}));
   EXPECT_EQ(encode(bpe, std::string(101, 'a')).back(), 'a');
 }
 
 TEST(Bpe, OfEqualMergesTheLastGivesTheRank) {
-  const Bpe bpe({all_bytes(), {{'a', 'b', 256}, {'b', 'c', 257}, {'a', 'b', 256}}, {}});
+  const Bpe bpe = make_bpe({{'a', 'b', 256}, {'b', 'c', 257}, {'a', 'b', 256}});
   EXPECT_EQ(encode(bpe, "abc"), (std::vector<TokenId>{'a', 257}));
 }
 
+TEST(Bpe, OfMergesWithEqualRanksTheLeftmostGoesFirst) {
+  const std::vector<Merge> merges = {{'b', 'c', 257}, {'a', 'b', 256}};
+  EXPECT_EQ(encode(make_bpe(merges), "abc"), (std::vector<TokenId>{'a', 257}));
+  EXPECT_EQ(encode(make_bpe(merges, {3, 3}), "abc"), (std::vector<TokenId>{256, 'c'}));
+  EXPECT_EQ(encode(make_bpe(merges, {1, 0}), "abc"), (std::vector<TokenId>{256, 'c'}));
+}
+
 TEST(Bpe, WholeWordsComeBeforeMerges) {
-  const Bpe bpe({all_bytes(), {{'a', 'b', 256}}, {{"abc", 300}}});
+  const Bpe bpe({.symbols = Symbols({.byte_ids = all_bytes()}),
+                 .merges = {{'a', 'b', 256}},
+                 .whole_words = {{"abc", 300}}});
   EXPECT_EQ(encode(bpe, "abc"), (std::vector<TokenId>{300}));
   EXPECT_EQ(encode(bpe, "abca"), (std::vector<TokenId>{256, 'c', 'a'}));
 }
 
 TEST(Bpe, AByteWithoutATokenIsNamed) {
   auto ids = all_bytes();
-  ids[0x7F] = Bpe::kNoToken;
-  const Bpe bpe({ids, {}, {}});
+  ids[0x7F] = Symbols::kNoToken;
+  const Bpe bpe({.symbols = Symbols({.byte_ids = ids}), .merges = {}});
   try {
     encode(bpe, "ab\x7F");
     FAIL();
@@ -104,7 +119,7 @@ TEST(Bpe, AByteWithoutATokenIsNamed) {
 TEST(Bpe, LongPiecesAreNotQuadratic) {
   std::vector<Merge> merges = {{'a', 'a', 256}};
   for (TokenId id = 257; id < 264; ++id) merges.push_back({id - 1, id - 1, id});
-  const Bpe bpe({all_bytes(), merges, {}});
+  const Bpe bpe = make_bpe(merges);
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(encode(bpe, std::string(1 << 17, 'a')).size(), (1u << 17) / 256);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));

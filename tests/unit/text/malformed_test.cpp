@@ -50,17 +50,14 @@ TEST(MalformedTokenizer, Model) {
        [](Json& j) { j["model"]["type"] = "WordPiece"; }},
       {"model.type\": expected text", [](Json& j) { j["model"]["type"] = 3; }},
       {"model.dropout\": found 0.1; only null", [](Json& j) { j["model"]["dropout"] = 0.1; }},
-      {"model.byte_fallback\": found true; only false", [](Json& j) { j["model"]["byte_fallback"] = true; }},
+      {"byte_fallback true and a ByteLevel pre-tokenizer are not supported together",
+       [](Json& j) { j["model"]["byte_fallback"] = true; }},
       {"model.byte_fallback\": expected true or false", [](Json& j) { j["model"]["byte_fallback"] = "no"; }},
       {"model.continuing_subword_prefix\": found \"##\"; only",
        [](Json& j) { j["model"]["continuing_subword_prefix"] = "##"; }},
       {"model.end_of_word_suffix\": found \"</w>\"; only",
        [](Json& j) { j["model"]["end_of_word_suffix"] = "</w>"; }},
-      {"model.unk_token is set and model.vocab has no token for the byte 0x21",
-       [](Json& j) {
-         j["model"]["unk_token"] = "<unk>";
-         j["model"]["vocab"].erase("!");
-       }},
+      {"model.unk_token\": expected text", [](Json& j) { j["model"]["unk_token"] = 0; }},
       {"key \"model.vocab\" is missing", [](Json& j) { j["model"].erase("vocab"); }},
       {"key \"model.merges\" is missing", [](Json& j) { j["model"].erase("merges"); }},
       {"model.vocab\": expected an object", [](Json& j) { j["model"]["vocab"] = Json::array({1}); }},
@@ -90,15 +87,15 @@ TEST(MalformedTokenizer, Merges) {
        [](Json& j) {
          j["model"]["merges"].push_back(Json::array({1, 2}));
        }},
-      {"model.merges[1]\": its left part \"xx\" is not in model.vocab",
+      {"model.merges[1]\": its left part \"xx\" is not in the vocabulary",
        [](Json& j) { j["model"]["merges"].push_back("xx a"); }},
-      {"model.merges[1]\": its right part \"xx\" is not in model.vocab",
+      {"model.merges[1]\": its right part \"xx\" is not in the vocabulary",
        [](Json& j) {
          j["model"]["merges"].push_back(Json::array({"a", "xx"}));
        }},
-      {"model.merges[1]\": its result \"ac\" is not in model.vocab",
+      {"model.merges[1]\": its result \"ac\" is not in the vocabulary",
        [](Json& j) { j["model"]["merges"].push_back("a c"); }},
-      {"model.merges[1]\": its left part \"\" is not in model.vocab",
+      {"model.merges[1]\": its left part \"\" is not in the vocabulary",
        [](Json& j) { j["model"]["merges"].push_back(" a"); }},
   });
 }
@@ -136,17 +133,14 @@ TEST(MalformedTokenizer, Pipeline) {
                             {"normalizers", {{{"type", "NFC"}}, {{"type", "Lowercase"}}}}};
        }},
       {"key \"normalizer.type\" is missing", [](Json& j) { j["normalizer"] = Json::object(); }},
-      {"the pre_tokenizer is missing or null; supported are ByteLevel",
-       [](Json& j) { j["pre_tokenizer"] = nullptr; }},
-      {"pre_tokenizer.type\": found \"Metaspace\"; supported are ByteLevel",
+      {"pre_tokenizer.type\": found \"Whitespace\"; supported are ByteLevel",
        [](Json& j) {
-         j["pre_tokenizer"] = {{"type", "Metaspace"}};
+         j["pre_tokenizer"] = {{"type", "Whitespace"}};
        }},
       {"key \"pre_tokenizer.add_prefix_space\" is missing",
        [](Json& j) {
          j["pre_tokenizer"] = {{"type", "ByteLevel"}};
        }},
-      {"pre_tokenizer\": no ByteLevel in it", [](Json& j) { j["pre_tokenizer"] = sequence({}); }},
       {"pre_tokenizer.pretokenizers[1]\": follows ByteLevel",
        [](Json& j) {
          j["pre_tokenizer"] = sequence({byte_level(), {{"type", "Digits"}, {"individual_digits", true}}});
@@ -173,11 +167,89 @@ TEST(MalformedTokenizer, Pipeline) {
        [](Json& j) {
          j["post_processor"] = {{"type", "BertProcessing"}};
        }},
-      {"decoder.type\": found \"Metaspace\"; supported are ByteLevel",
+      {"decoder.type\": found \"CTC\"; supported are ByteFallback",
        [](Json& j) {
-         j["decoder"] = {{"type", "Metaspace"}};
+         j["decoder"] = {{"type", "CTC"}};
        }},
   });
+}
+
+Json decoders(std::vector<Json> parts) { return {{"type", "Sequence"}, {"decoders", std::move(parts)}}; }
+
+TEST(MalformedTokenizer, PartsOfSentencePiece) {
+  const auto normalizer = [](Json part) { return [part](Json& j) { j["normalizer"] = part; }; };
+  const auto pre_tokenizer = [](Json part) { return [part](Json& j) { j["pre_tokenizer"] = part; }; };
+  const auto decoder = [](Json part) { return [part](Json& j) { j["decoder"] = part; }; };
+  expect_messages({
+      {"key \"normalizer.prepend\" is missing", normalizer({{"type", "Prepend"}})},
+      {"normalizer.prepend\": expected a text of at most 64 bytes",
+       normalizer({{"type", "Prepend"}, {"prepend", std::string(65, 'x')}})},
+      {"normalizer.pattern.String\": expected text that is not empty",
+       normalizer({{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", "x"}})},
+      {"normalizer.content\": expected no $",
+       normalizer({{"type", "Replace"}, {"pattern", {{"Regex", "(a)"}}}, {"content", "$1"}})},
+      {"normalizer.pattern\": expected {\"Regex\"",
+       normalizer({{"type", "Replace"}, {"pattern", {{"Glob", "*"}}}, {"content", "x"}})},
+      {"key \"pre_tokenizer.replacement\" is missing", pre_tokenizer({{"type", "Metaspace"}})},
+      {"pre_tokenizer.replacement\": expected one character",
+       pre_tokenizer({{"type", "Metaspace"}, {"replacement", "__"}})},
+      {"pre_tokenizer.replacement\": expected one character",
+       pre_tokenizer({{"type", "Metaspace"}, {"replacement", ""}})},
+      {"pre_tokenizer.prepend_scheme\": expected always, first or never",
+       pre_tokenizer({{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "last"}})},
+      {"pre_tokenizer.prepend_scheme\": expected never, as add_prefix_space is false",
+       pre_tokenizer({{"type", "Metaspace"},
+                      {"replacement", "_"},
+                      {"prepend_scheme", "first"},
+                      {"add_prefix_space", false}})},
+      {"a Metaspace with prepend_scheme \"first\" is supported only with",
+       [](Json& j) {
+         j["normalizer"] = {{"type", "Prepend"}, {"prepend", "_"}};
+         j["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "first"}};
+       }},
+      {"pretokenizers[63]\": more than 64 parts",
+       pre_tokenizer(sequence(std::vector<Json>(70, split_json("String", " ", "Isolated"))))},
+      {"decoder.pattern\": expected {\"String\"",
+       decoder({{"type", "Replace"}, {"pattern", {{"Regex", "a"}}}, {"content", "x"}})},
+      {"decoder.decoders[1]\": follows ByteFallback",
+       decoder(decoders(
+           {{{"type", "ByteFallback"}}, {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}))},
+      {"decoder.start\": expected a whole number",
+       decoder({{"type", "Strip"}, {"content", " "}, {"start", -1}, {"stop", 0}})},
+  });
+}
+
+TEST(MalformedTokenizer, Templates) {
+  const auto single = [](Json pieces, Json special = Json::object()) {
+    return [=](Json& j) {
+      j["post_processor"] = {{"type", "TemplateProcessing"}, {"single", pieces}, {"special_tokens", special}};
+    };
+  };
+  const Json token = {{"SpecialToken", {{"id", "<s>"}}}}, text = {{"Sequence", {{"id", "A"}}}};
+  const Json known = {{"<s>", {{"ids", {97}}}}};
+  expect_messages({
+      {"post_processor.single\": expected a Sequence among its pieces", single(Json::array())},
+      {"post_processor.single\": expected a Sequence among its pieces", single(Json::array({token}), known)},
+      {"single[0].SpecialToken.id\": expected a key of special_tokens", single(Json::array({token, text}))},
+      {"single[0]\": expected a SpecialToken or a Sequence", single(Json::array({Json::object()}))},
+      {"single[0]\": expected an object", single(Json::array({"<s>"}))},
+      {"ids[0]\": expected a token id", single(Json::array({token, text}), {{"<s>", {{"ids", {-1}}}}})},
+      {"the token before a text is 5000, for which there is no token",
+       single(Json::array({token, text}), {{"<s>", {{"ids", {5000}}}}})},
+      {"special tokens before a text; at most 16",
+       single(Json::array({token, text}), {{"<s>", {{"ids", Json(std::vector<int>(17, 97))}}}})},
+      {"post_processor.cls\": expected [token, id]",
+       [](Json& j) {
+         j["post_processor"] = {{"type", "RobertaProcessing"}, {"cls", {1}}};
+       }},
+  });
+}
+
+TEST(MalformedTokenizer, TextsThatGrowWithoutEnd) {
+  Json document = small_tokenizer();
+  const Json doubled = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+  document["normalizer"] = {{"type", "Sequence"}, {"normalizers", std::vector<Json>(40, doubled)}};
+  EXPECT_THROW(load_small(document).encode("a"), InputError);
 }
 
 TEST(MalformedTokenizer, MissingFile) {

@@ -18,7 +18,7 @@ Pieces pieces_of(const Json& pre_tokenizer, std::string_view text) {
   const PreTokenizer parsed = read_pre_tokenizer(JsonNode(root, "test", ""));
   PieceFinder finder(parsed);
   Pieces pieces;
-  finder.for_each_piece(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
+  finder.for_each_piece(text, true, [&](std::string_view piece) { pieces.emplace_back(piece); });
   return pieces;
 }
 

@@ -134,7 +134,6 @@ TEST(Tokenizer, NfcChangesTheText) {
 
 TEST(Tokenizer, PartsThatAreNotApplied) {
   Json document = small_tokenizer();
-  document["post_processor"] = {{"type", "TemplateProcessing"}, {"single", Json::array()}};
   document["truncation"] = {{"max_length", 1}};
   document["model"]["unk_token"] = "<unk>";  // never used: every byte has a token
   EXPECT_EQ(load_small(document).encode("ab"), (Ids{'a', 'b'}));

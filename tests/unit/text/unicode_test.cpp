@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "text/byte_alphabet.h"
-#include "text/normalizer.h"
+#include "text/nfc.h"
 
 namespace deeptail {
 namespace {

@@ -1,0 +1,69 @@
+#include "text/decoder.h"
+
+#include <algorithm>
+
+#include "text/byte_alphabet.h"
+#include "text/byte_token.h"
+#include "text/normalizer.h"
+
+namespace deeptail {
+
+namespace {
+
+// One step on one token, or on the whole text.
+struct DecodeToken {
+  Decoder::Kind kind;
+  bool first;
+  std::size_t limit;
+
+  std::string operator()(const DecodeReplace& step, std::string text) const {
+    return replace_all(text, step.from, step.to, limit);
+  }
+  std::string operator()(const DecodeByteFallback&, std::string text) const {
+    const auto byte = byte_of_token(text);
+    return byte ? std::string(1, static_cast<char>(*byte)) : text;
+  }
+  std::string operator()(const DecodeByteLevel&, std::string text) const {
+    if (kind == Decoder::Kind::added) return text;
+    auto bytes = bytes_from_alphabet(text);
+    return bytes ? std::move(*bytes) : text;
+  }
+  std::string operator()(const DecodeStrip& step, const std::string& text) const {
+    std::string_view rest = text;
+    for (std::size_t i = 0; i < step.start && rest.starts_with(step.content); ++i)
+      rest.remove_prefix(step.content.size());
+    for (std::size_t i = 0; i < step.stop && rest.ends_with(step.content); ++i)
+      rest.remove_suffix(step.content.size());
+    return std::string(rest);
+  }
+  std::string operator()(const DecodeMetaspace& step, std::string text) const {
+    return replace_all(text, step.replacement, first && step.drop_at_start ? "" : " ", limit);
+  }
+};
+
+std::string run_decoder(const std::vector<Decoder::Step>& steps, Decoder::Kind kind, bool first,
+                        std::string text) {
+  const DecodeToken decode{kind, first, rewritten_limit(text.size())};
+  for (const Decoder::Step& step : steps)
+    text = std::visit([&](const auto& s) { return decode(s, std::move(text)); }, step);
+  return text;
+}
+
+}  // namespace
+
+std::string Decoder::token(std::string_view entry, Kind kind, bool first) const {
+  return run_decoder(each_, kind, first, std::string(entry));
+}
+
+bool Decoder::first_differs() const {
+  return std::any_of(each_.begin(), each_.end(), [](const Step& step) {
+    const auto* metaspace = std::get_if<DecodeMetaspace>(&step);
+    return metaspace != nullptr && metaspace->drop_at_start;
+  });
+}
+
+std::string Decoder::finish(std::string text) const {
+  return run_decoder(joined_, Kind::entry, true, std::move(text));
+}
+
+}  // namespace deeptail
