@@ -41,10 +41,15 @@ class PackedMatrix {
     return panels_[(column / kPanel) * k_ * kPanel + row * kPanel + column % kPanel];
   }
   PackedMatrix transposed() const;  // without bias
+  // The same from values: [n, k].
+  static PackedMatrix of_transposed(std::span<const float> values, std::size_t k, std::size_t n,
+                                    std::span<const float> bias = {});
   // The given columns, in the given order, with their biases.
   PackedMatrix columns(std::span<const std::int32_t> ids) const;
 
  private:
+  void finish(std::span<const float> values, std::span<const float> bias);
+
   std::size_t k_ = 0, n_ = 0;
   float largest_ = 0.0f;
   AlignedVector<float> panels_;
@@ -81,11 +86,13 @@ void gemm_panels(std::size_t m, ConstRows a, const PackedMatrix& w, std::size_t 
 // no bias.
 void gemm_bare_panel(std::size_t m, ConstRows a, std::size_t k, const float* panel, std::size_t n, Rows c);
 
-// Layer norm of each row: (x - mean) / sqrt(var + eps) * weight + bias.
+// Layer norm of each row: (x - mean) / sqrt(var + eps) * weight + bias; or RMS norm, which leaves the mean where
+// it is: x / sqrt(mean x^2 + eps) * weight.
 // Row statistics go to mean_rstd: [m, 2] when it is not null; the backward pass needs them.
 struct LayerNorm {
-  AlignedVector<float> weight, bias;  // [d_model]
+  AlignedVector<float> weight, bias;  // [d_model]; no bias in an RMS norm
   float eps = 1e-5f;
+  bool centred = true;  // false: RMS norm
 };
 void layernorm(std::size_t m, ConstRows x, const LayerNorm& ln, Rows out, float* mean_rstd = nullptr);
 // dx += the gradient of the loss w.r.t. x, given dout: [m, d_model].
@@ -95,6 +102,21 @@ void layernorm_backward(std::size_t m, ConstRows x, const float* mean_rstd, cons
 // Exact (erf) GELU of n values, and dx = dout * gelu'(x).
 void gelu(std::size_t n, const float* x, float* out);
 void gelu_backward(std::size_t n, const float* x, const float* dout, float* dx);
+
+// The tanh form of GELU, likewise.
+void gelu_tanh(std::size_t n, const float* x, float* out);
+void gelu_tanh_backward(std::size_t n, const float* x, const float* dout, float* dx);
+// out = gate / (1 + exp(-gate)) * up; dout may be dgate or dup.
+void swiglu(std::size_t n, const float* gate, const float* up, float* out);
+void swiglu_backward(std::size_t n, const float* gate, const float* up, const float* dout, float* dgate,
+                     float* dup);
+
+// Rotary positions, in place: values i and i + half of every head of row: [n_heads, d_head] turn by the angle
+// with these cosines and sines: [half]. rotate_back turns by the opposite angle: the way back of a gradient.
+void rotate(std::size_t n_heads, std::size_t d_head, std::size_t half, const float* cosines,
+            const float* sines, float* row);
+void rotate_back(std::size_t n_heads, std::size_t d_head, std::size_t half, const float* cosines,
+                 const float* sines, float* row);
 
 // In place: row <- softmax(scale * row[0, n)).
 void softmax(std::size_t n, float scale, float* row);

@@ -1,4 +1,4 @@
-// The transformer: pre-LN blocks with causal attention and exact GELU, learned positions, untied unembedding.
+// The transformer: blocks with causal attention, of the kinds that architecture.h tells apart.
 //
 // Sequences in, the residual of the last position out; from it logits, argmax and margins. Only what the last
 // position needs is computed. Results are the same to the bit for any batch, thread count and order, and for
@@ -30,6 +30,7 @@ struct ModelConfig {
   std::string tokenizer_file;  // relative to the model's folder; "" for none
   Architecture arch = {};
   std::string family = "transformer_lens";  // whose names and layouts the files have: a row of families/
+  bool qkv_bias = true, o_bias = true, mlp_bias = true;  // which matrices have a bias, where families differ
 
   std::size_t d_attn() const { return n_heads * d_head; }
   std::size_t n_kv_heads() const { return n_heads / arch.kv_groups; }
@@ -118,7 +119,8 @@ void check_tokens(const ModelConfig& config, TokenBatch batch);
 
 // First-layer rows of (position, token), computed once, for the positions and tokens an input distribution
 // can hold. With them the forward pass skips the first layer's norm and projections. The values are those of
-// the forward pass.
+// the forward pass. Where positions are rotary a row depends on its token alone, and queries and keys in it
+// have not turned yet.
 class FirstLayerTable {
  public:
   // support[position]: the token ids that occur there.
@@ -129,11 +131,15 @@ class FirstLayerTable {
   // Mean and 1 / standard deviation that the first norm took out: [2], or null. The way back needs them.
   const float* statistics(std::size_t position, TokenId token) const;
   std::size_t bytes() const { return rows_.size() * sizeof(float); }
+  static std::size_t bytes_of(const ModelConfig& config, std::span<const std::vector<TokenId>> support);
 
  private:
+  static std::size_t row_width(const ModelConfig& config);
+  std::size_t place(std::size_t position, TokenId token) const;
   std::int32_t index(std::size_t position, TokenId token) const;
   std::size_t d_vocab_, row_width_;
-  std::vector<std::int32_t> index_;  // [positions, d_vocab]: row number, or -1
+  bool by_position_;
+  std::vector<std::int32_t> index_;  // [positions, or 1 where they do not matter; d_vocab]: row number, or -1
   AlignedVector<float> rows_;
   std::vector<float> statistics_;  // [rows, 2]
 };
@@ -252,7 +258,7 @@ class Rescorer {
 
 enum class Objective { kTargetLogit, kMargin };  // best target logit; best target minus best other
 
-// values: [n] of the objective; gradients: [n, length, d_model] = d value / d (W_E[token] + W_pos[position]).
+// values: [n] of the objective; gradients: [n, length, d_model] = d value / d (W_E[token] + W_pos[position]): the embedding, with rotary positions W_E[token].
 struct GradientResult {
   std::vector<float> values;
   AlignedVector<float> gradients;

@@ -8,18 +8,13 @@ namespace {
 
 constexpr std::size_t kMaxTableBytes = std::size_t{512} << 20;
 
-std::size_t table_bytes(const Distribution& dist, const ModelConfig& config) {
-  std::size_t rows = 0;
-  for (std::size_t position = 0; position < dist.length(); ++position) rows += dist.table(position).size();
-  return rows * std::max(config.d_model, 3 * config.d_attn()) * sizeof(float);
-}
-
 }  // namespace
 
 std::unique_ptr<const FirstLayerTable> first_layer_table(const Transformer& model, const Distribution& dist,
                                                          ThreadPool& pool) {
-  if (table_bytes(dist, model.config()) > kMaxTableBytes) return nullptr;
-  return std::make_unique<const FirstLayerTable>(model, dist.support(), pool);
+  const auto support = dist.support();
+  if (FirstLayerTable::bytes_of(model.config(), support) > kMaxTableBytes) return nullptr;
+  return std::make_unique<const FirstLayerTable>(model, support, pool);
 }
 
 ResidualRunner::ResidualRunner(const Transformer& model, const Distribution& dist, std::uint64_t seed,

@@ -46,6 +46,26 @@ OrderedJson sizes_json(const ModelConfig& c) {
           {"d_mlp", c.d_mlp},       {"n_ctx", c.n_ctx},     {"d_vocab", c.d_vocab}, {"eps", c.eps}};
 }
 
+// The kind of transformer, in words.
+std::string kind_of(const ModelConfig& c) {
+  const Architecture& a = c.arch;
+  if (a == Architecture{}) return "pre-LN GELU transformer";
+  constexpr const char* kMlps[] = {"GELU", "tanh GELU", "SwiGLU"};
+  std::vector<std::string> parts = {a.norm == Architecture::Norm::kRms ? "RMS norm" : "layer norm",
+                                    kMlps[static_cast<int>(a.mlp)]};
+  parts.push_back(a.positions == Architecture::Positions::kLearned
+                      ? "learned positions"
+                      : fmt::format("rotary positions on {} of {} values", a.rotary_dims(), c.d_head));
+  if (a.kv_groups > 1) parts.push_back(fmt::format("{} heads of keys and values", c.n_kv_heads()));
+  if (a.residual == Architecture::Residual::kParallel) parts.push_back("attention beside the MLP");
+  if (a.qk_norm) parts.push_back("norms of queries and keys");
+  if (a.attention_scale == Architecture::AttentionScale::kOne) parts.push_back("scores not scaled");
+  if (a.attention_scale == Architecture::AttentionScale::kByHeadAndLayer)
+    parts.push_back("scores scaled by layer");
+  if (a.tied_head) parts.push_back("tied head");
+  return fmt::format("{} transformer ({})", c.family, fmt::join(parts, ", "));
+}
+
 void print_models(bool json) {
   const auto folders = deeptail::list_models();
   if (json) {
@@ -76,7 +96,8 @@ void inspect(const std::string& name, bool json) {
   const ModelConfig& c = model.config();
   const TensorMap tensors = read_tensors(folder);
   if (json) {
-    OrderedJson out = {{"model", c.model_name}, {"folder", folder}, {"parameters", parameter_count(tensors)}};
+    OrderedJson out = {{"model", c.model_name}, {"folder", folder}, {"family", c.family}};
+    out.update({{"kind", kind_of(c)}, {"parameters", parameter_count(tensors)}});
     out.update(sizes_json(c));
     out["tokenizer_file"] = c.tokenizer_file;
     OrderedJson rows = OrderedJson::array();
@@ -85,8 +106,7 @@ void inspect(const std::string& name, bool json) {
     out["tensors"] = rows;
     return print_json(out);
   }
-  fmt::print("{}: pre-LN GELU transformer, {} parameters\n", screen_text(c.model_name),
-             parameter_count(tensors));
+  fmt::print("{}: {}, {} parameters\n", screen_text(c.model_name), kind_of(c), parameter_count(tensors));
   fmt::print("n_layers {}  d_model {}  n_heads {}  d_head {}  d_mlp {}  n_ctx {}  d_vocab {}  eps {:g}\n",
              c.n_layers, c.d_model, c.n_heads, c.d_head, c.d_mlp, c.n_ctx, c.d_vocab, c.eps);
   if (!c.tokenizer_file.empty()) fmt::print("tokenizer {}\n", screen_text(c.tokenizer_file));

@@ -85,12 +85,18 @@ HWY_EXPORT(layernorm_rows);
 HWY_EXPORT(layernorm_backward_rows);
 
 void layernorm(std::size_t m, ConstRows x, const LayerNorm& ln, Rows out, float* mean_rstd) {
-  HWY_DYNAMIC_DISPATCH(layernorm_rows)(m, x, ln, out, mean_rstd);
+  if (ln.centred)
+    HWY_DYNAMIC_DISPATCH(layernorm_rows)(m, x, ln, out, mean_rstd);
+  else
+    HWY_DYNAMIC_DISPATCH(rms_norm_rows)(m, x, ln, out, mean_rstd);
 }
 
 void layernorm_backward(std::size_t m, ConstRows x, const float* mean_rstd, const LayerNorm& ln,
                         ConstRows dout, Rows dx) {
-  HWY_DYNAMIC_DISPATCH(layernorm_backward_rows)(m, x, mean_rstd, ln, dout, dx);
+  if (ln.centred)
+    HWY_DYNAMIC_DISPATCH(layernorm_backward_rows)(m, x, mean_rstd, ln, dout, dx);
+  else
+    HWY_DYNAMIC_DISPATCH(rms_norm_backward_rows)(m, x, mean_rstd, ln, dout, dx);
 }
 
 }  // namespace deeptail

@@ -17,6 +17,24 @@ PackedMatrix::PackedMatrix(std::span<const float> values, std::size_t k, std::si
       for (std::size_t lane = 0; lane < width; ++lane)
         out[row * kPanel + lane] = values[row * n + column + lane];
   }
+  finish(values, bias);
+}
+
+PackedMatrix PackedMatrix::of_transposed(std::span<const float> values, std::size_t k, std::size_t n,
+                                         std::span<const float> bias) {
+  assert(values.size() == k * n && (bias.empty() || bias.size() == n));
+  PackedMatrix out;
+  out.k_ = k, out.n_ = n;
+  out.panels_.resize(round_up(n, kPanel) * k, 0.0f);
+  out.bias_.resize(round_up(n, kPanel), 0.0f);
+  for (std::size_t column = 0; column < n; ++column)
+    for (std::size_t row = 0; row < k; ++row)
+      out.panels_[(column / kPanel) * k * kPanel + row * kPanel + column % kPanel] = values[column * k + row];
+  out.finish(values, bias);
+  return out;
+}
+
+void PackedMatrix::finish(std::span<const float> values, std::span<const float> bias) {
   std::copy(bias.begin(), bias.end(), bias_.begin());
   for (const float value : values) largest_ = std::max(largest_, std::abs(value));
   for (const float value : bias) largest_ = std::max(largest_, std::abs(value));

@@ -56,11 +56,34 @@ inline void layernorm_row(const float* x, const LayerNorm& ln, float* out) {
   for (std::size_t i = 0; i < n; ++i) out[i] = std::fma(delta[i] * rstd, ln.weight[i], ln.bias[i]);
 }
 
-// GELU and softmax use Highway's exp, so these are the values, not the bits.
+inline void rms_norm_row(const float* x, const LayerNorm& norm, float* out) {
+  const std::size_t n = norm.weight.size();
+  const float rstd = 1.0f / std::sqrt(dot(n, x, x) / static_cast<float>(n) + norm.eps);
+  for (std::size_t i = 0; i < n; ++i) out[i] = x[i] * rstd * norm.weight[i];
+}
+
+inline void rotate_row(std::size_t n_heads, std::size_t d_head, std::size_t half, const float* cosines,
+                       const float* sines, float* row) {
+  for (std::size_t h = 0; h < n_heads; ++h)
+    for (std::size_t i = 0; i < half; ++i) {
+      float &a = row[h * d_head + i], &b = row[h * d_head + half + i];
+      const float first = std::fma(-b, sines[i], a * cosines[i]);
+      b = std::fma(a, sines[i], b * cosines[i]);
+      a = first;
+    }
+}
+
+// Activations and softmax use Highway's exp, so these are the values, not the bits.
 inline double gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
 inline double gelu_derivative(double x) {
   return 0.5 * std::erfc(-x / std::sqrt(2.0)) + x * std::exp(-0.5 * x * x) / std::sqrt(2.0 * M_PI);
 }
+
+inline double gelu_tanh(double x) {
+  return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+inline double silu(double x) { return x / (1.0 + std::exp(-x)); }
+inline double swiglu(double gate, double up) { return silu(gate) * up; }
 
 inline std::vector<double> softmax(std::span<const float> x, double scale) {
   const double top = *std::max_element(x.begin(), x.end());

@@ -16,9 +16,9 @@ TokenGradients::TokenGradients(const Transformer& model, const Distribution& dis
   for (std::size_t t = 0; t < dist.tables.size(); ++t) {
     const TokenTable& table = dist.tables[t];
     if (table.size() < 2) continue;
-    std::vector<float> columns(d * table.size());  // [d_model, size]
+    std::vector<float> columns(d * table.size()), row(d);  // [d_model, size]
     for (std::size_t i = 0; i < table.size(); ++i) {
-      const float* row = model.packed().w_e.data() + static_cast<std::size_t>(table.ids()[i]) * d;
+      model.packed().embedding(table.ids()[i], row.data());
       for (std::size_t k = 0; k < d; ++k) columns[k * table.size() + i] = row[k];
       prior_[t].push_back(table.probability(i));
       log_prior_[t].push_back(static_cast<float>(std::log(prior_[t].back())));

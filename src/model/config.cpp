@@ -3,6 +3,7 @@
 
 #include "deeptail/model.h"
 #include "model/config_keys.h"
+#include "model/families/family.h"
 
 namespace deeptail {
 
@@ -56,6 +57,28 @@ void require_consistent(const JsonNode& json, const ModelConfig& config) {
 
 }  // namespace
 
+namespace {
+
+// A file in TransformerLens's words may well say where its weights came from.
+bool is_huggingface(const JsonNode& config) {
+  const Json& json = config.value();
+  return !json.contains("d_vocab") && (json.contains("model_type") || json.contains("architectures"));
+}
+
+ModelConfig read_huggingface(const JsonNode& json) {
+  const std::string& name = json.at("model_type").text();
+  const Family* family = find_family(name);
+  if (family == nullptr || family->read == nullptr)
+    throw InputError("{} has no engine here: expected one of {}, or a model in TransformerLens's words",
+                     fmt::format("{}: {}", json.at("model_type").where(), json.at("model_type").found()),
+                     fmt::join(family_names(), ", "));
+  ModelConfig config = family->read(json);
+  config.family = name;
+  return config;
+}
+
+}  // namespace
+
 float ModelConfig::attention_scale(std::size_t layer) const {
   using Scale = Architecture::AttentionScale;
   if (arch.attention_scale == Scale::kOne) return 1.0f;
@@ -67,7 +90,7 @@ ModelConfig parse_config(std::string_view text, std::string_view where) {
   const Json document = parse_json(text, where);
   const JsonNode json(document, where);
   json.expect_object();
-  check_not_huggingface(json);
+  if (is_huggingface(json)) return read_huggingface(json);
   ModelConfig config;
   config.n_layers = size_key(json, "n_layers", 1024);
   config.d_model = size_key(json, "d_model", 1u << 16);

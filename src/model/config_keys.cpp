@@ -6,11 +6,6 @@ namespace deeptail {
 
 namespace {
 
-constexpr std::string_view kSupported =
-    "not supported yet, only models with TransformerLens's names and keys (GELU, layer norm, learned "
-    "positions), "
-    "which docs/formats.md describes";
-
 // A key that changes the logits, and its values that mean what this engine computes, the usual one first.
 struct Setting {
   const char* key;
@@ -115,18 +110,6 @@ void check_supported_keys(const JsonNode& config) {
     if (config.has(key) && config.at(key).value() != config.at("n_heads").value())
       throw InputError("{}: {} is not supported, only n_heads = {}", config.at(key).where(),
                        config.at(key).found(), config.at("n_heads").found());
-}
-
-void check_not_huggingface(const JsonNode& config) {
-  const Json& json = config.value();
-  // A file in TransformerLens's words may well say where its weights came from.
-  if (json.contains("d_vocab") || (!json.contains("model_type") && !json.contains("architectures"))) return;
-  std::string family = "of a family that it does not name";
-  if (json.contains("model_type") && json.at("model_type").is_string())
-    family = fmt::format("of the family {}", printable(json.at("model_type").get<std::string>()));
-  else if (const auto it = json.find("architectures"); it != json.end() && it->is_array() && !it->empty())
-    family = fmt::format("of the architecture {}", printable(json_text(it->front(), true)));
-  throw InputError("{}: a HuggingFace model {}: {}", config.where(), family, kSupported);
 }
 
 }  // namespace deeptail

@@ -16,6 +16,10 @@ ModelConfig read_config(const std::string& folder) {
   if (is_gguf_file(folder)) return gguf_config(read_gguf(folder));
   const InputFile file((fs::path(folder) / "config.json").string());
   ModelConfig config = parse_config(file.text(), file.path());
+  const bool elsewhere = config.family != ModelConfig{}.family;
+  std::error_code error;
+  if (elsewhere && fs::is_regular_file(fs::path(folder) / "tokenizer.json", error))
+    config.tokenizer_file = "tokenizer.json";  // HuggingFace's folders have it by this name
   if (config.model_name.empty()) {
     const fs::path whole = (fs::absolute(folder) / "").lexically_normal();  // ends in "/", also for "."
     config.model_name = whole.parent_path().filename().string();
@@ -42,10 +46,8 @@ Transformer Transformer::load(const std::string& folder, const ModelConfig& conf
 
 Transformer::Transformer(ModelConfig config, const TensorMap& tensors, ReadTensors read, std::string where)
     : config_(std::move(config)), read_(std::move(read)), where_(std::move(where)) {
-  if (config_.arch != Architecture{})
-    throw InputError("{}: the engine runs pre-LN GELU transformers with learned positions only", where_);
   TensorTaker taker(tensors, where_);
-  packed_ = std::make_shared<const PackedWeights>(pack_weights(config_, take_weights(config_, taker)));
+  packed_ = std::make_shared<const PackedWeights>(pack_weights(config_, taker));
 }
 
 ModelWeights Transformer::raw_weights() const {
@@ -53,8 +55,13 @@ ModelWeights Transformer::raw_weights() const {
   TensorTaker taker(tensors, where_);
   ModelWeights weights = take_weights(config_, taker);
   // Another model's files would have other embeddings.
-  if (!std::ranges::equal(weights.w_e, packed_->w_e))
-    throw InputError("{}: the weights were replaced while they were in use", where_);
+  std::vector<float> row(config_.d_model);
+  const auto same = [&](std::size_t token) {
+    packed_->embedding(static_cast<TokenId>(token), row.data());
+    return std::equal(row.begin(), row.end(), weights.w_e.data() + token * config_.d_model);
+  };
+  for (std::size_t token = 0; token < config_.d_vocab; ++token)
+    if (!same(token)) throw InputError("{}: the weights were replaced while they were in use", where_);
   return weights;
 }
 

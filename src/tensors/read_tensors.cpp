@@ -28,9 +28,8 @@ std::string find_torch_file(const std::string& folder) {
   std::sort(found.begin(), found.end());
   if (found.empty())
     throw InputError(
-        "{}: expected model.safetensors, model.safetensors.index.json, or one .pth or .pt file in this "
-        "folder, found "
-        "none of them",
+        "{}: expected model.safetensors, model.safetensors.index.json, pytorch_model.bin, or one .pth or .pt "
+        "file in this folder, found none of them",
         folder);
   throw InputError(
       "{}: expected one .pth or .pt file in this folder, found {}, such as {} and {}; name one of them",
@@ -39,7 +38,8 @@ std::string find_torch_file(const std::string& folder) {
 
 std::string find_in_folder(const std::string& folder) {
   std::error_code error;
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                           "pytorch_model.bin.index.json"})
     if (const auto path = fs::path(folder) / name; fs::exists(path, error)) return path.string();
   return find_torch_file(folder);
 }

@@ -5,6 +5,7 @@
 #include "core/json.h"
 #include "tensors/safetensors.h"
 #include "tensors/sniff.h"
+#include "tensors/torch_file.h"
 
 namespace deeptail {
 
@@ -14,6 +15,14 @@ namespace {
 bool is_plain_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view("/\\\0", 3)) == name.npos;
+}
+
+TensorMap parse_shard(const InputFile& file, const std::string& index) {
+  const Format format = sniff(file);
+  if (format == Format::kSafetensors) return parse_safetensors(file.bytes(), file.path());
+  if (format == Format::kTorchZip) return parse_torch_zip(file.bytes(), file.path());
+  throw InputError("{}: expected a safetensors or PyTorch shard, as {} says, found {}", file.path(), index,
+                   name_of(format));
 }
 
 }  // namespace
@@ -39,10 +48,7 @@ TensorMap read_sharded(std::string_view index, const std::string& path) {
   TensorMap all;
   for (const auto& [shard, names] : parse_shard_index(index, path)) {
     const auto file = std::make_shared<const InputFile>((folder / shard).string());
-    if (const Format format = sniff(*file); format != Format::kSafetensors)
-      throw InputError("{}: expected a safetensors shard, as {} says, found {}", file->path(), path,
-                       name_of(format));
-    for (auto& [name, tensor] : parse_safetensors(file->bytes(), file->path())) {
+    for (auto& [name, tensor] : parse_shard(*file, path)) {
       if (!names.contains(name))
         throw InputError("{}: holds tensor '{}', which {} does not list for it", file->path(),
                          printable(name), path);

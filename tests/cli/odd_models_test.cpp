@@ -122,17 +122,18 @@ TEST_F(OddModels, AnotherEpsIsAnotherModel) {
 }
 
 TEST_F(OddModels, OtherFormatsAreNamed) {
-  const std::string rest = "not supported yet, only models with TransformerLens's names";
   fs::create_directory(path("hf"));
-  write("hf/config.json", R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":64})");
+  write("hf/config.json", R"({"architectures":["Olmo2ForCausalLM"],"model_type":"olmo2","hidden_size":64})");
   write("model.gguf", std::string("GGUF\3\0\0\0", 8));
   const std::string commands[] = {"model inspect ", "model logits --tokens 1 --model ",
                                   "estimate --target 1 --dist '" + path("d.json") + "' --model "};
   for (const std::string& command : commands) {
-    refused(command + path("hf"), "hf/config.json: a HuggingFace model of the family llama: " + rest);
+    refused(command + path("hf"),
+            "hf/config.json: key \"model_type\": \"olmo2\" has no engine here: expected one of gpt2");
     refused(command + path("model.gguf"), "model.gguf: truncated at offset 8");
   }
-  refused("model inspect '" + path("d.json") + "'", "a file: expected a GGUF file, or the folder with config.json");
+  refused("model inspect '" + path("d.json") + "'",
+          "a file: expected a GGUF file, or the folder with config.json");
 }
 
 TEST_F(OddModels, VerifyWantsSomethingToCompare) {

@@ -8,7 +8,7 @@
 namespace deeptail {
 
 // Keys and values of one sequence: positions before `start` from a cache, the others from fresh rows.
-// A key row and its value row lie side by side: value = key + d_attn.
+// A key row and its value row lie side by side: value = key + d_kv.
 struct KeyRows {
   ConstRows cached;  // row p = position p, p < start
   ConstRows fresh;   // row p = position start + p
@@ -22,25 +22,30 @@ class Attention {
  public:
   Attention(const ModelConfig& config, std::size_t max_length);
 
-  // queries: [length - start, d_attn], z likewise. probabilities, when not null, receives
-  // [n_heads, length - start, padded()] for the backward pass.
-  void forward(ConstRows queries, const KeyRows& keys, Rows z, float* probabilities = nullptr);
+  // queries: [length - start, d_attn], z likewise; scale: of the scores. probabilities, when not null,
+  // receives [n_heads, length - start, padded()] for the backward pass.
+  void forward(ConstRows queries, const KeyRows& keys, float scale, Rows z, float* probabilities = nullptr);
 
-  // start must be 0. dqkv: [length, 3 d_attn] is overwritten; qkv: [length, 3 d_attn] of the forward pass.
-  void backward(std::size_t length, ConstRows qkv, const float* probabilities, ConstRows dz, Rows dqkv);
+  // start must be 0. dqkv: [length, d_attn + 2 d_kv] is overwritten; qkv likewise, of the forward pass.
+  void backward(std::size_t length, ConstRows qkv, float scale, const float* probabilities, ConstRows dz,
+                Rows dqkv);
 
   std::size_t padded() const { return padded_; }  // max_length rounded up: stride of a probability row
   std::size_t probabilities_size(std::size_t length) const { return n_heads_ * length * padded_; }
 
  private:
-  void pack_transposed(std::size_t n, std::size_t k, ConstRows rows);  // panels_ = rows^T; rows: [n, k]
-  void pack(std::size_t k, std::size_t n, ConstRows rows);             // panels_ = rows; rows: [k, n]
-  void product(std::size_t m, ConstRows a, std::size_t k, std::size_t n,
-               Rows out);  // out: [m, n] = a panels_
+  using Panels = AlignedVector<float>;
+  void pack_transposed(std::size_t n, std::size_t k, ConstRows rows, Panels& out);  // rows^T; rows: [n, k]
+  void pack(std::size_t k, std::size_t n, ConstRows rows, Panels& out);             // rows: [k, n]
+  // out: [m, n] = a panels_
+  void product(std::size_t m, ConstRows a, std::size_t k, std::size_t n, Rows out);
+  void gather(const KeyRows& keys, std::size_t offset);
+  void head_forward(ConstRows queries, const KeyRows& keys, float scale, Rows scores, Rows z);
+  void add_heads(std::size_t n, std::size_t offset, bool first, Rows dqkv);
 
-  std::size_t n_heads_, d_head_, d_attn_, padded_;
-  float scale_;
-  AlignedVector<float> panels_, scores_, transposed_, gathered_;
+  std::size_t n_heads_, kv_groups_, d_head_, d_attn_, d_kv_, padded_;
+  Panels panels_, value_panels_;
+  AlignedVector<float> scores_, transposed_, gathered_;
 };
 
 }  // namespace deeptail

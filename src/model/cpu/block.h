@@ -1,9 +1,11 @@
-// One transformer block on rows of many sequences: x <- x + attention(ln1(x)); x <- x + mlp(ln2(x)).
+// One transformer block on rows of many sequences: x <- x + attention(ln1(x)); x <- x + mlp(ln2(x)), or both at
+// once (Architecture::Residual).
 #pragma once
 
 #include <span>
 
 #include "model/cpu/attention.h"
+#include "model/cpu/head_steps.h"
 #include "model/cpu/packed_weights.h"
 #include "model/cpu/slot.h"
 
@@ -16,9 +18,10 @@ inline constexpr std::size_t kMlpRows = 96;
 struct BlockTape {
   AlignedVector<float> x_pre, x_mid;    // [rows, d_model] before attention, before the mlp
   AlignedVector<float> stats1, stats2;  // [rows, 2] of ln1, ln2
-  AlignedVector<float> qkv;             // [rows, 3 d_attn]
+  AlignedVector<float> qkv;             // [rows, d_attn + 2 d_kv], as attention takes them
+  AlignedVector<float> projected;       // the same before their norms, where there are any
   AlignedVector<float> probabilities;   // [segments][n_heads, length, padded]
-  AlignedVector<float> hidden;          // [rows, d_mlp] before the gelu
+  AlignedVector<float> hidden;          // [rows, width of w_in] before the activation
   BlockTape() = default;
   BlockTape(const ModelConfig& config, std::size_t rows, std::size_t n_segments, std::size_t padded);
 };
@@ -32,13 +35,27 @@ struct BlockTransposed {
 class MlpScratch {
  public:
   explicit MlpScratch(const ModelConfig& config)
-      : d_model(config.d_model), d_mlp(config.d_mlp), normed(kMlpRows * d_model), hidden(kMlpRows * d_mlp) {}
-  std::size_t d_model, d_mlp;
+      : mlp(config.arch.mlp),
+        d_model(config.d_model),
+        d_mlp(config.d_mlp),
+        width(hidden_width(config)),
+        normed(kMlpRows * d_model),
+        gates(width > d_mlp ? kMlpRows * width : 0),
+        hidden(kMlpRows * d_mlp) {}
+  static std::size_t hidden_width(const ModelConfig& config) {
+    return (config.arch.mlp == Architecture::Mlp::kSwiGlu ? 2 : 1) * config.d_mlp;
+  }
+
+  Architecture::Mlp mlp;
+  std::size_t d_model, d_mlp, width;
   AlignedVector<float> normed;  // [kMlpRows, d_model]
-  AlignedVector<float> hidden;  // [kMlpRows, d_mlp]
+  AlignedVector<float> gates;   // [kMlpRows, width] before a gated activation
+  AlignedVector<float> hidden;  // [kMlpRows, d_mlp] before and after the others
+
+  float* before() { return gates.empty() ? hidden.data() : gates.data(); }
 };
 
-// x: [m, d_model] <- x + W_out gelu(W_in ln2(x)). With a tape, row i of x is row i of the tape.
+// x: [m, d_model] <- x + W_out act(W_in ln2(x)). With a tape, row i of x is row i of the tape.
 void mlp_forward(const PackedBlock& w, std::size_t m, Rows x, MlpScratch& scratch, BlockTape* tape = nullptr);
 // dx: [m, d_model], gradient w.r.t. the mlp's output, becomes the one w.r.t. its input.
 void mlp_backward(const PackedBlock& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape,
@@ -59,18 +76,27 @@ class FullBlock {
   std::size_t padded() const { return attention_.padded(); }
 
  private:
-  void project(const PackedBlock& w, std::size_t m, Rows x, float* stats);
+  void project(const PackedBlock& w, std::span<const Segment> segments, Rows x, float* stats);
   void first_layer_rows(const PackedBlock& w, const SlotLayout& layout, std::span<const Segment> segments,
                         Rows x, const FirstLayerTable* table, float* stats);
   void keep_keys(std::size_t layer, const SlotLayout& layout, const Segment& segment);
 
+  void attend(const PackedBlock& w, std::size_t layer, const SlotLayout& layout,
+              std::span<const Segment> segments, BlockTape* tape);
+  void turn(const PackedBlock& w, const Segment& segment, std::size_t i);  // row i of the segment
+  void turn_back(const PackedBlock& w, std::span<const Segment> segments, const BlockTape& tape);
+  float* qkv_row(std::size_t row) { return qkv_.data() + row * width_; }
+
+  Architecture::Residual residual_;
   std::size_t d_model_, d_attn_;
+  std::size_t width_;  // d_attn + 2 d_kv
+  HeadSteps steps_;
   Attention attention_;
   MlpScratch mlp_;
   AlignedVector<float> normed_;    // [max_rows, d_model]
-  AlignedVector<float> qkv_;       // [max_rows, 3 d_attn]
+  AlignedVector<float> qkv_;       // [max_rows, width_]
   AlignedVector<float> z_;         // [max_rows, d_attn]
-  AlignedVector<float> gathered_;  // [max_rows, max(d_model, 3 d_attn)]
+  AlignedVector<float> gathered_;  // [max_rows, max(d_model, width_)]
   std::vector<std::size_t> todo_;  // rows that no cache or table has
   std::vector<float> todo_stats_;  // [max_rows, 2]
 };

@@ -43,8 +43,10 @@ void final_residuals(const Transformer& model, TokenBatch batch, ThreadPool& poo
 FirstLayerTable::FirstLayerTable(const Transformer& model, std::span<const std::vector<TokenId>> support,
                                  ThreadPool& pool)
     : d_vocab_(model.config().d_vocab),
-      row_width_(model.config().n_layers == 1 ? model.config().d_model : 3 * model.config().d_attn()),
-      index_(support.size() * d_vocab_, -1) {
+      row_width_(row_width(model.config())),
+      by_position_(model.config().arch.positions == Architecture::Positions::kLearned),
+      index_((by_position_ ? support.size() : 1) * d_vocab_, -1) {
+  if (row_width_ == 0) return;
   struct Pair {
     std::size_t position;
     TokenId token;
@@ -53,7 +55,9 @@ FirstLayerTable::FirstLayerTable(const Transformer& model, std::span<const std::
   for (std::size_t position = 0; position < support.size(); ++position)
     for (const TokenId token : support[position]) {
       check_tokens(model.config(), {{&token, 1}, 1});
-      index_[position * d_vocab_ + static_cast<std::size_t>(token)] = static_cast<std::int32_t>(pairs.size());
+      std::int32_t& row = index_[place(position, token)];
+      if (row >= 0) continue;
+      row = static_cast<std::int32_t>(pairs.size());
       pairs.push_back({position, token});
     }
   rows_.resize(pairs.size() * row_width_);
@@ -74,8 +78,26 @@ FirstLayerTable::FirstLayerTable(const Transformer& model, std::span<const std::
   });
 }
 
+// A one-layer model whose keys turn takes no rows from here: it would have to keep queries and keys apart.
+std::size_t FirstLayerTable::row_width(const ModelConfig& c) {
+  if (c.n_layers > 1) return c.d_attn() + 2 * c.d_kv();
+  return c.arch.keys_are_still() ? c.d_model : 0;
+}
+
+std::size_t FirstLayerTable::bytes_of(const ModelConfig& config,
+                                      std::span<const std::vector<TokenId>> support) {
+  std::size_t rows = 0;
+  for (const std::vector<TokenId>& tokens : support) rows += tokens.size();
+  if (config.arch.positions == Architecture::Positions::kRotary) rows = std::min(rows, config.d_vocab);
+  return rows * row_width(config) * sizeof(float);
+}
+
+std::size_t FirstLayerTable::place(std::size_t position, TokenId token) const {
+  return (by_position_ ? position * d_vocab_ : 0) + static_cast<std::size_t>(token);
+}
+
 std::int32_t FirstLayerTable::index(std::size_t position, TokenId token) const {
-  const std::size_t at = position * d_vocab_ + static_cast<std::size_t>(token);
+  const std::size_t at = place(position, token);
   return at < index_.size() ? index_[at] : -1;
 }
 

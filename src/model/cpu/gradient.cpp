@@ -25,6 +25,7 @@ GradientEngine::GradientEngine(const Transformer& model) : impl_(new Impl{model,
   impl_->last.w_q = blocks.back().w_q.transposed();
   for (const PackedMatrix& w : blocks.back().w_k_t) impl_->last.w_k.push_back(w.transposed());
   for (const PackedMatrix& w : blocks.back().w_v) impl_->last.w_v_t.push_back(w.transposed());
+  if (blocks.back().w_kv.n() > 0) impl_->last.w_kv = blocks.back().w_kv.transposed();
 }
 GradientEngine::~GradientEngine() = default;
 
@@ -65,10 +66,11 @@ struct GradientPass::Impl {
   std::vector<BlockTape> tapes;
   LastTape last_tape;
   std::vector<Segment> segments;
-  AlignedVector<float> x;      // [rows, d_model]: the last block's input
-  AlignedVector<float> y;      // [rows, d_model]: its ln1, where the table does not have it
-  AlignedVector<float> stats;  // [rows, 2] of that ln1
-  std::vector<const float*> y_rows;
+  AlignedVector<float> x;                        // [rows, d_model]: the last block's input
+  AlignedVector<float> y;                        // [rows, d_model]: its ln1, where the table does not have it
+  AlignedVector<float> stats;                    // [rows, 2] of that ln1
+  AlignedVector<float> kv, projected;            // [rows, 2 d_kv]: keys that turn, and before their norms
+  std::vector<const float*> y_rows;              // as LastInputs wants them
   AlignedVector<float> normed, dnormed, dresid;  // [sequences, d_model]: around ln_final
   std::vector<float> head_stats;                 // [sequences, 2]
   AlignedVector<float> target_logits;            // [sequences, target ids]
@@ -79,6 +81,7 @@ struct GradientPass::Impl {
   void run(TokenBatch batch, Objective objective, float* values, Rows resid, float* gradients);
   void rows_of_single_layer(TokenBatch batch);
   void rows_of_full_blocks(TokenBatch batch);
+  void keys_of_last_block(std::size_t m);
   void find_margins(std::size_t m, Objective objective, ConstRows resid);
   void objective_backward(std::size_t m, Objective objective, ConstRows resid, float* values);
   void single_layer_backward(std::size_t m, float* gradients);
@@ -106,11 +109,11 @@ GradientPass::Impl::Impl(const GradientEngine::Impl& e, const Target& t, Shape w
   if (c.n_layers > 1) block.emplace(c, rows, shape.length);
   for (std::size_t i = 0; i + 1 < c.n_layers; ++i)
     tapes.emplace_back(c, rows, shape.max_sequences, block->padded());
-  last_tape.mlp = BlockTape(c, shape.max_sequences, 0, 0);
-  last_tape.u.resize(shape.max_sequences * c.n_heads * c.d_model);
-  last_tape.p.resize(shape.max_sequences * c.n_heads * shape.length);
+  last_tape = LastTape(c, shape.max_sequences, shape.length);
+  if (!c.arch.keys_are_still()) kv.resize(rows * 2 * c.d_kv());
+  if (c.arch.qk_norm) projected.resize(kv.size());
   for (AlignedVector<float>* buffer : {&x, &y, &dy}) buffer->resize(rows * c.d_model);
-  if (block) dx.resize(rows * c.d_model);
+  if (!layout.rows_stand_alone()) dx.resize(rows * c.d_model);
   for (AlignedVector<float>* buffer : {&normed, &dnormed, &dresid})
     buffer->resize(shape.max_sequences * c.d_model);
   target_logits.resize(shape.max_sequences * round_up(t.ids().size(), kPanel));
@@ -152,6 +155,16 @@ void GradientPass::Impl::rows_of_full_blocks(TokenBatch batch) {
     block->forward(w.blocks[layer], layer, layout, {segments.data(), m}, {x.data(), d}, table, &tapes[layer]);
   layernorm(m * n, {x.data(), d}, w.blocks.back().ln1, {y.data(), d}, stats.data());
   for (std::size_t r = 0; r < m * n; ++r) y_rows[r] = y.data() + r * d;
+  if (!kv.empty()) keys_of_last_block(m);
+}
+
+void GradientPass::Impl::keys_of_last_block(std::size_t m) {
+  const PackedBlock& w = model.packed().blocks.back();
+  const std::size_t d = model.config().d_model, n = shape.length, width = layout.last_width();
+  last.project(w, m * n, {y.data(), d}, {kv.data(), width});
+  if (!projected.empty()) std::copy_n(kv.data(), m * n * width, projected.data());
+  for (std::size_t i = 0; i < m; ++i) last.turn(w, n, 0, {kv.data() + i * n * width, width});
+  for (std::size_t r = 0; r < m * n; ++r) y_rows[r] = kv.data() + r * width;
 }
 
 // The target's logits settle its own best token; the best other one takes the whole vocabulary.
@@ -219,19 +232,22 @@ void GradientPass::Impl::run(TokenBatch batch, Objective objective, float* value
                              float* gradients) {
   const PackedBlock& w = model.packed().blocks.back();
   const std::size_t d = model.config().d_model, n = shape.length, m = batch.size();
-  if (block)
-    rows_of_full_blocks(batch);
-  else
+  const bool alone = layout.rows_stand_alone();
+  if (alone)
     rows_of_single_layer(batch);
+  else
+    rows_of_full_blocks(batch);
   for (std::size_t i = 0; i < m; ++i) std::copy_n(x.data() + (i * n + n - 1) * d, d, resid.row(i));
-  last.forward(w, {m, n, y_rows.data()}, resid, &last_tape);
+  const LastInputs in{m, n, y_rows.data()};
+  last.forward(w, in, resid, &last_tape);
 
   objective_backward(m, objective, resid, values);
-  last.backward(w, engine.last, m, n, y_rows.data(), last_tape, {dresid.data(), d}, {dy.data(), d});
-  if (block)
-    full_blocks_backward(m, gradients);
-  else
+  last.backward(w, engine.last, in, last_tape, {dresid.data(), d}, {dy.data(), d},
+                {projected.data(), layout.last_width()});
+  if (alone)
     single_layer_backward(m, gradients);
+  else
+    full_blocks_backward(m, gradients);
 }
 
 std::size_t GradientPass::good_size(const ModelConfig& config) { return config.n_layers == 1 ? 32 : 8; }

@@ -12,10 +12,12 @@ constexpr std::size_t kTrunkRows = 192;
 std::size_t group_size(const ModelConfig& config) { return config.n_layers == 1 ? 96 : 48; }
 
 void embed_token(const Transformer& model, TokenId token, std::size_t position, float* out) {
+  const PackedWeights& w = model.packed();
+  w.embedding(token, out);
+  if (w.w_pos.empty()) return;
   const std::size_t d = model.config().d_model;
-  const float* e = model.packed().w_e.data() + static_cast<std::size_t>(token) * d;
-  const float* p = model.packed().w_pos.data() + position * d;
-  for (std::size_t i = 0; i < d; ++i) out[i] = e[i] + p[i];
+  const float* p = w.w_pos.data() + position * d;
+  for (std::size_t i = 0; i < d; ++i) out[i] += p[i];
 }
 
 Pass::Pass(const Transformer& model, const SlotLayout& layout)
@@ -26,9 +28,13 @@ Pass::Pass(const Transformer& model, const SlotLayout& layout)
       fresh_(group_size(model.config()) * layout.size()),
       last_rows_(group_size(model.config()) * layout.length()),
       lengths_(group_size(model.config())) {
-  if (layout.n_full_layers() == 0) return;
-  block_.emplace(model.config(), max_rows_, layout.length());
-  x_.resize(max_rows_ * model.config().d_model);
+  if (layout.rows_stand_alone()) return;
+  const ModelConfig& c = model.config();
+  if (layout.n_full_layers() > 0) block_.emplace(c, max_rows_, layout.length());
+  x_.resize(max_rows_ * c.d_model);
+  if (c.arch.keys_are_still()) return;
+  y_.resize(max_rows_ * c.d_model);
+  kv_.resize(max_rows_ * 2 * c.d_kv());
 }
 
 void Pass::embed(const Segment& s) {
@@ -44,10 +50,27 @@ void Pass::full_blocks(std::span<Segment> segments, const FirstLayerTable* table
   const Rows x{x_.data(), d};
   for (std::size_t layer = 0; layer < layout_.n_full_layers(); ++layer)
     block_->forward(blocks[layer], layer, layout_, segments, x, table);
+  keep_last_rows(segments);
+  for (const Segment& s : segments)
+    std::copy_n(x.row(s.first_row + s.n_rows() - 1), d, layout_.last_residual(s.fresh));
+}
+
+void Pass::keep_last_rows(std::span<const Segment> segments) {
+  const PackedBlock& w = model_.packed().blocks.back();
+  const std::size_t d = model_.config().d_model, width = layout_.last_width();
+  const ConstRows x{x_.data(), d};
+  if (kv_.empty()) {
+    for (const Segment& s : segments)
+      layernorm(s.n_rows(), x.from(s.first_row), w.ln1, {layout_.last_input(s.fresh, s.start), d});
+    return;
+  }
+  const std::size_t m = segments.back().first_row + segments.back().n_rows();
+  layernorm(m, x, w.ln1, {y_.data(), d});
+  last_.project(w, m, {y_.data(), d}, {kv_.data(), width});
   for (const Segment& s : segments) {
-    const Rows rows = x.from(s.first_row);
-    layernorm(s.n_rows(), rows, blocks.back().ln1, {layout_.last_input(s.fresh, s.start), d});
-    std::copy_n(rows.row(s.n_rows() - 1), d, layout_.last_residual(s.fresh));
+    float* to = layout_.last_input(s.fresh, s.start);
+    std::copy_n(kv_.data() + s.first_row * width, s.n_rows() * width, to);
+    last_.turn(w, s.n_rows(), s.start, {to, width});
   }
 }
 
@@ -68,7 +91,8 @@ void Pass::run(std::span<Segment> segments, const FirstLayerTable* table, Rows o
   for (std::size_t i = 0; i < segments.size(); ++i)
     if (segments[i].fresh == nullptr) segments[i].fresh = fresh_.data() + i * layout_.size();
 
-  for (std::size_t first = 0; block_ && first < segments.size();) {
+  const bool alone = layout_.rows_stand_alone();
+  for (std::size_t first = 0; !alone && first < segments.size();) {
     std::size_t rows = 0, end = first;
     for (; end < segments.size() && (end == first || rows + segments[end].n_rows() <= max_rows_); ++end) {
       segments[end].first_row = rows;
@@ -82,10 +106,10 @@ void Pass::run(std::span<Segment> segments, const FirstLayerTable* table, Rows o
     const float** rows = last_rows_.data() + i * n;
     lengths_[i] = s.length;
     for (std::size_t j = 0; j < s.length; ++j)
-      rows[j] = !block_       ? single_layer_row(s, j, table)
+      rows[j] = alone         ? single_layer_row(s, j, table)
                 : j < s.start ? layout_.last_input(s.cache, j)
                               : layout_.last_input(s.fresh, j);
-    if (!block_) embed_token(model_, s.tokens[s.length - 1], s.length - 1, layout_.last_residual(s.fresh));
+    if (alone) embed_token(model_, s.tokens[s.length - 1], s.length - 1, layout_.last_residual(s.fresh));
     std::copy_n(layout_.last_residual(s.fresh), d, out.row(i));
   }
   last_.forward(model_.packed().blocks.back(), {segments.size(), n, last_rows_.data(), lengths_.data()}, out);

@@ -22,7 +22,9 @@ class Pass {
  private:
   void full_blocks(std::span<Segment> segments, const FirstLayerTable* table);
   void embed(const Segment& segment);
-  // Rows that the last block of a one-layer model reads: from the table, the unchanged slot, or computed.
+  // The last block's rows of segments whose input x_ has: ln1, or keys and values.
+  void keep_last_rows(std::span<const Segment> segments);
+  // Rows that stand alone (SlotLayout): from the table, the unchanged slot, or computed.
   const float* single_layer_row(const Segment& segment, std::size_t position, const FirstLayerTable* table);
 
   const Transformer& model_;
@@ -31,12 +33,13 @@ class Pass {
   std::optional<FullBlock> block_;
   LastBlock last_;
   AlignedVector<float> x_;               // [max_rows, d_model]
+  AlignedVector<float> y_, kv_;          // [max_rows, d_model], [max_rows, 2 d_kv]; keys that turn
   AlignedVector<float> fresh_;           // [group_size][layout.size()]
   std::vector<const float*> last_rows_;  // [group_size, length]
   std::vector<std::size_t> lengths_;     // [group_size]
 };
 
-// W_E[token] + W_pos[position] into out: [d_model].
+// W_E[token] (+ W_pos[position]) into out: [d_model].
 void embed_token(const Transformer& model, TokenId token, std::size_t position, float* out);
 
 }  // namespace deeptail

@@ -80,9 +80,9 @@ Segment Rescorer::Impl::segment_of(const Proposal& proposal) {
 
 void Rescorer::Impl::commit(const Segment& s, std::size_t slot_index) {
   float* to = slot(slot_index);
-  if (layout.n_full_layers() > 0) {
+  if (!layout.rows_stand_alone()) {
     layout.copy(s.fresh, to, s.start, s.length);
-  } else {  // one layer: a row depends on its own token alone
+  } else {
     for (std::size_t j = s.start; j < s.length; ++j)
       if (!s.unchanged(j))
         std::copy_n(layout.last_input(s.fresh, j), model.config().d_model, layout.last_input(to, j));

@@ -6,23 +6,29 @@
 namespace deeptail {
 
 // One slot is one array of floats, with room for the longest sequence:
-//   first full block:  rows [length][3 d_attn]   queries, keys, values (they depend on their own token only)
-//   other full blocks: rows [length][2 d_attn]   keys, values
-//   last block:        rows [length][d_model]    ln1 of its input
-//   last block:        [d_model]                 its input at the last position
-// Full blocks are all but the last; without `keep_keys` their rows are left out (a plain forward pass needs
-// none).
+//   first full block:  rows [length][d_attn + 2 d_kv]  queries, keys, values (they depend on their own token only)
+//   other full blocks: rows [length][2 d_kv]           keys, values
+//   last block:        rows [length][d_model]          ln1 of its input, where keys are still (last_block.h),
+//                      rows [length][2 d_kv]           else keys, values
+//   last block:        [d_model]                       its input at the last position
+// Queries and keys as attention takes them: turned by their positions. Full blocks are all but the last;
+// without `keep_keys` their rows are left out (a plain forward pass needs none).
 class SlotLayout {
  public:
   SlotLayout(const ModelConfig& config, std::size_t length, bool keep_keys)
-      : length_(length), d_attn_(config.d_attn()), d_model_(config.d_model), keep_keys_(keep_keys) {
+      : length_(length),
+        d_attn_(config.d_attn()),
+        d_kv_(config.d_kv()),
+        d_model_(config.d_model),
+        still_(config.arch.keys_are_still()),
+        keep_keys_(keep_keys) {
     std::size_t offset = 0;
     for (std::size_t layer = 0; layer + 1 < config.n_layers; ++layer) {
       offsets_.push_back(offset);
       if (keep_keys) offset += length * width(layer);
     }
     last_ = offset;
-    residual_ = last_ + length * d_model_;
+    residual_ = last_ + length * last_width();
     size_ = round_up(residual_ + d_model_, kPanel);
   }
 
@@ -30,7 +36,11 @@ class SlotLayout {
   std::size_t length() const { return length_; }
   std::size_t size() const { return size_; }
   std::size_t n_full_layers() const { return offsets_.size(); }
-  std::size_t width(std::size_t layer) const { return (layer == 0 ? 3 : 2) * d_attn_; }
+  std::size_t width(std::size_t layer) const { return (layer == 0 ? d_attn_ : 0) + 2 * d_kv_; }
+  std::size_t last_width() const { return still_ ? d_model_ : 2 * d_kv_; }
+  // One layer and still keys: a row depends on its token and position alone, so that only changed ones are
+  // computed.
+  bool rows_stand_alone() const { return offsets_.empty() && still_; }
 
   template <class T>  // float or const float
   T* row(T* slot, std::size_t layer, std::size_t position) const {
@@ -42,7 +52,7 @@ class SlotLayout {
   }
   template <class T>
   T* last_input(T* slot, std::size_t position) const {
-    return slot + last_ + position * d_model_;
+    return slot + last_ + position * last_width();
   }
   template <class T>
   T* last_residual(T* slot) const {
@@ -57,13 +67,13 @@ class SlotLayout {
     };
     if (keep_keys_)
       for (std::size_t layer = 0; layer < n_full_layers(); ++layer) copy_rows(offsets_[layer], width(layer));
-    copy_rows(last_, d_model_);
+    copy_rows(last_, last_width());
     std::copy_n(last_residual(from), d_model_, last_residual(to));
   }
 
  private:
-  std::size_t length_, d_attn_, d_model_;
-  bool keep_keys_;
+  std::size_t length_, d_attn_, d_kv_, d_model_;
+  bool still_, keep_keys_;
   std::vector<std::size_t> offsets_;
   std::size_t last_ = 0, residual_ = 0, size_ = 0;
 };

@@ -17,6 +17,18 @@ std::vector<float> TensorTaker::take(const std::string& name, std::initializer_l
   return to_float(it->second);
 }
 
+std::vector<float> TensorTaker::take_first_rows(const std::string& name, std::size_t rows,
+                                                std::size_t columns) {
+  const auto it = tensors_.find(name);
+  std::size_t stored = rows;
+  if (it != tensors_.end() && it->second.shape.size() == 2 &&
+      it->second.shape[0] > static_cast<std::int64_t>(rows))
+    stored = static_cast<std::size_t>(it->second.shape[0]);
+  std::vector<float> out = take(name, {stored, columns});
+  out.resize(rows * columns);
+  return out;
+}
+
 void TensorTaker::refuse_others(std::span<const std::string_view> buffers) const {
   for (const auto& [name, tensor] : tensors_) {
     if (used_.contains(name)) continue;

@@ -19,6 +19,9 @@ class TensorTaker {
   // Throws InputError when it is missing, has another shape than the config wants, or holds what is no
   // number.
   std::vector<float> take(const std::string& name, std::initializer_list<std::size_t> sizes);
+  // Of a tensor [at least rows, columns] the first rows.
+  std::vector<float> take_first_rows(const std::string& name, std::size_t rows, std::size_t columns);
+  const std::string& where() const { return where_; }
   // Throws InputError for a tensor that was not taken, unless its name ends in one of these: buffers, not
   // weights.
   void refuse_others(std::span<const std::string_view> buffers) const;

@@ -11,6 +11,7 @@ namespace {
 const std::size_t kWidths[] = {1, 2, 15, 16, 17, 33, 64, 100, 128, 512};
 
 LayerNorm some_layernorm(std::size_t d) { return {random_values(d, 11), random_values(d, 12), 1e-5f}; }
+LayerNorm some_rms_norm(std::size_t d) { return {random_values(d, 11), {}, 1e-5f, /*centred=*/false}; }
 
 TEST(LayerNorm, EqualsTheReference) {
   for (const std::size_t d : kWidths) {
@@ -54,6 +55,101 @@ TEST(LayerNorm, BackwardEqualsDifferences) {
       up[i] += 1e-5, down[i] -= 1e-5;
       EXPECT_NEAR(dx[i], (loss(up) - loss(down)) / 2e-5, 2e-4);
     }
+  }
+}
+
+TEST(RmsNorm, EqualsTheReference) {
+  for (const std::size_t d : kWidths) {
+    const auto x = random_values(3 * d, 1, 5.0f);
+    const LayerNorm norm = some_rms_norm(d);
+    AlignedVector<float> out(3 * d), expected(3 * d), stats(6);
+    layernorm(3, {x.data(), d}, norm, {out.data(), d}, stats.data());
+    for (std::size_t i = 0; i < 3; ++i) {
+      reference::rms_norm_row(x.data() + i * d, norm, expected.data() + i * d);
+      EXPECT_EQ(stats[2 * i], 0.0f);
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) expect_same(out[i], expected[i]);
+  }
+}
+
+TEST(RmsNorm, BackwardEqualsDifferences) {
+  for (const std::size_t d : {5, 16, 33}) {
+    const auto x = random_values(d, 1), g = random_values(d, 2);
+    const LayerNorm norm = some_rms_norm(d);
+    AlignedVector<float> out(d), stats(2), dx(d, 0.0f);
+    layernorm(1, {x.data(), d}, norm, {out.data(), d}, stats.data());
+    layernorm_backward(1, {x.data(), d}, stats.data(), norm, {g.data(), d}, {dx.data(), d});
+    const auto loss = [&](const std::vector<double>& v) {
+      double squares = 0, total = 0;
+      for (const double a : v) squares += a * a / static_cast<double>(d);
+      for (std::size_t i = 0; i < d; ++i) total += g[i] * (v[i] / std::sqrt(squares + 1e-5) * norm.weight[i]);
+      return total;
+    };
+    for (std::size_t i = 0; i < d; ++i) {
+      std::vector<double> up(x.begin(), x.end()), down = up;
+      up[i] += 1e-5, down[i] -= 1e-5;
+      EXPECT_NEAR(dx[i], (loss(up) - loss(down)) / 2e-5, 2e-4);
+    }
+  }
+}
+
+TEST(Rotate, EqualsTheReferenceAndTurnsBack) {
+  for (const std::size_t half : {1, 3, 8, 16, 20, 32}) {
+    const std::size_t d_head = 2 * half + 5, n_heads = 3;
+    std::vector<float> cosines(half), sines(half);
+    for (std::size_t i = 0; i < half; ++i)
+      cosines[i] = std::cos(0.7f * static_cast<float>(i + 1)),
+      sines[i] = std::sin(0.7f * static_cast<float>(i + 1));
+    const auto x = random_values(n_heads * d_head, 1);
+    auto out = x, expected = x;
+    rotate(n_heads, d_head, half, cosines.data(), sines.data(), out.data());
+    reference::rotate_row(n_heads, d_head, half, cosines.data(), sines.data(), expected.data());
+    for (std::size_t i = 0; i < x.size(); ++i) expect_same(out[i], expected[i]);
+    EXPECT_NE(out[0], x[0]);
+    EXPECT_EQ(out[2 * half], x[2 * half]);  // beyond the rotated part
+    rotate_back(n_heads, d_head, half, cosines.data(), sines.data(), out.data());
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(out[i], x[i], 1e-6);
+  }
+}
+
+std::vector<float> activation_inputs() {
+  std::vector<float> x = {0.0f, -0.0f, 1e-30f, -1e-30f, 50.0f, -50.0f, 200.0f, -200.0f, 1e30f, -1e30f};
+  for (int i = -10000; i <= 10000; ++i) x.push_back(0.0014f * static_cast<float>(i));
+  return x;
+}
+
+TEST(GeluTanh, FollowsItsFormula) {
+  const std::vector<float> x = activation_inputs();
+  std::vector<float> out(x.size()), dx(x.size()), ones(x.size(), 1.0f);
+  gelu_tanh(x.size(), x.data(), out.data());
+  gelu_tanh_backward(x.size(), x.data(), ones.data(), dx.data());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double v = x[i], expected = reference::gelu_tanh(v), step = 1e-5;
+    EXPECT_NEAR(out[i], expected, 1e-6 * std::abs(expected) + 1e-6) << x[i];
+    if (std::abs(v) < 100.0)
+      EXPECT_NEAR(dx[i], (reference::gelu_tanh(v + step) - reference::gelu_tanh(v - step)) / (2 * step), 2e-6)
+          << x[i];
+    else
+      EXPECT_EQ(dx[i], v > 0.0 ? 1.0f : 0.0f) << x[i];
+  }
+}
+
+TEST(SwiGlu, FollowsItsFormula) {
+  const std::vector<float> gate = activation_inputs();
+  const std::size_t n = gate.size();
+  const auto up = random_values(n, 7), dout = random_values(n, 8);
+  std::vector<float> out(n), dgate(n), dup(n);
+  swiglu(n, gate.data(), up.data(), out.data());
+  swiglu_backward(n, gate.data(), up.data(), dout.data(), dgate.data(), dup.data());
+  for (std::size_t i = 0; i < n; ++i) {
+    const double g = gate[i], expected = reference::swiglu(g, up[i]), step = 1e-5;
+    EXPECT_NEAR(out[i], expected, 1e-6 * std::abs(expected) + 1e-7) << gate[i];
+    EXPECT_NEAR(dup[i], dout[i] * reference::silu(g), 1e-6 * std::abs(dout[i] * reference::silu(g)) + 1e-7)
+        << gate[i];
+    const double slope = std::abs(g) < 100.0
+                             ? (reference::silu(g + step) - reference::silu(g - step)) / (2 * step)
+                             : (g > 0.0 ? 1.0 : 0.0);
+    EXPECT_NEAR(dgate[i], dout[i] * up[i] * slope, 2e-6 * (1.0 + std::abs(dout[i] * up[i]))) << gate[i];
   }
 }
 

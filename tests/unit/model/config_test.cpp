@@ -138,15 +138,14 @@ TEST(Config, WhatTransformerLensWritesOfSettingsThatAreOffIsFine) {
   EXPECT_EQ(message_of(changed("attn_scale", "-1.0")), "");
 }
 
-TEST(Config, HuggingFaceModelsAreNamedAsSuch) {
-  const std::string rest =
-      ": not supported yet, only models with TransformerLens's names and keys (GELU, layer norm, learned "
-      "positions), which docs/formats.md describes";
-  for (const char* family : {"gpt2", "gpt_neo", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "olmo2"})
-    EXPECT_EQ(message_of(fmt::format(R"({{"model_type":"{}","architectures":["X"],"n_layer":2}})", family)),
-              fmt::format("config.json: a HuggingFace model of the family {}{}", family, rest));
+TEST(Config, FamiliesWithoutAnEngineAreNamed) {
+  EXPECT_EQ(message_of(R"({"model_type":"olmo2","architectures":["X"],"n_layer":2})"),
+            "config.json: key \"model_type\": \"olmo2\" has no engine here: expected one of gpt2, gpt_neo, "
+            "gpt_neox, "
+            "llama, mistral, qwen2, qwen3, or a model in TransformerLens's words");
   EXPECT_EQ(message_of(R"({"architectures":["GPT2LMHeadModel"]})"),
-            "config.json: a HuggingFace model of the architecture \"GPT2LMHeadModel\"" + rest);
+            "config.json: key \"model_type\" is missing");
+  EXPECT_EQ(message_of(R"({"model_type":7})"), "config.json: key \"model_type\": expected text, found 7");
 }
 
 }  // namespace

@@ -38,8 +38,14 @@ inline std::vector<double> flat(const Json& json) {
   return out;
 }
 
+// Of TransformerLens's names, or of a family's.
+inline std::string fixture_folder(const std::string& name) {
+  const std::string at = DEEPTAIL_TEST_DATA;
+  return std::filesystem::exists(at + "/model/" + name) ? at + "/model/" + name : at + "/families/" + name;
+}
+
 inline Fixture load_fixture(const std::string& name) {
-  const std::string folder = std::string(DEEPTAIL_TEST_DATA) + "/model/" + name;
+  const std::string folder = fixture_folder(name);
   Fixture fixture{name, Transformer::load(folder), {}};
   const InputFile file(folder + "/fixture.json");
   const Json json = parse_json(file.text(), file.path());
@@ -63,6 +69,20 @@ inline Fixture load_fixture(const std::string& name) {
 inline const std::vector<std::string>& fixture_names() {
   static const std::vector<std::string> names = {"rand-1l-64",  "rand-2l-96-no-bias", "rand-4l-64",
                                                  "rand-1l-128", "rand-3l-256",        "rand-1l-512"};
+  return names;
+}
+
+// tests/reference/make_family_fixtures.py says what each has in it.
+inline const std::vector<std::string>& family_fixture_names() {
+  static const std::vector<std::string> names = {
+      "gpt2-a",  "gpt2-b",    "gpt2-c",    "gpt_neo-a", "gpt_neo-b", "gpt_neox-a", "gpt_neox-b", "llama-a",
+      "llama-b", "mistral-a", "mistral-b", "qwen2-a",   "qwen2-b",   "qwen3-a",    "qwen3-b"};
+  return names;
+}
+
+inline std::vector<std::string> all_fixture_names() {
+  std::vector<std::string> names = fixture_names();
+  names.insert(names.end(), family_fixture_names().begin(), family_fixture_names().end());
   return names;
 }
 

@@ -4,11 +4,18 @@
 namespace deeptail {
 namespace {
 
-class GradientTest : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Models, GradientTest,
+class DifferenceTest : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Models, DifferenceTest,
                          ::testing::Values("rand-1l-64", "rand-2l-96-no-bias", "rand-4l-64"), name_of_param);
 
-TEST_P(GradientTest, EqualFiniteDifferences) {
+class GradientTest : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Models, GradientTest,
+                         ::testing::Values("rand-1l-64", "rand-2l-96-no-bias", "rand-4l-64", "gpt2-b",
+                                           "gpt_neo-b", "gpt_neox-a", "gpt_neox-b", "llama-a", "llama-b",
+                                           "mistral-b", "qwen2-b", "qwen3-a", "qwen3-b"),
+                         name_of_param);
+
+TEST_P(DifferenceTest, EqualFiniteDifferences) {
   const std::string folder = std::string(DEEPTAIL_TEST_DATA) + "/model/" + GetParam();
   const Transformer model = Transformer::load(folder);
   const ModelConfig& c = model.config();

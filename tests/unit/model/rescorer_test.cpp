@@ -8,7 +8,7 @@ namespace deeptail {
 namespace {
 
 class RescorerTest : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Models, RescorerTest, ::testing::ValuesIn(fixture_names()), name_of_param);
+INSTANTIATE_TEST_SUITE_P(Models, RescorerTest, ::testing::ValuesIn(all_fixture_names()), name_of_param);
 
 TEST_P(RescorerTest, EqualsAFullRunToTheBit) {
   const Fixture fixture = load_fixture(GetParam());

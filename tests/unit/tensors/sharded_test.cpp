@@ -47,7 +47,7 @@ TEST_F(Sharded, RefusesWhatDoesNotFit) {
           {"two.safetensors: tensor 'c' is missing"});
   refused(R"({"a":"one.safetensors","b":"one.safetensors"})", {"one.safetensors: tensor 'b' is missing"});
   refused(R"({"a":"absent.safetensors"})", {"absent.safetensors: cannot open"});
-  refused(R"({"a":"model.safetensors.index.json"})", {"expected a safetensors shard", "found a JSON file"});
+  refused(R"({"a":"model.safetensors.index.json"})", {"expected a safetensors or PyTorch shard", "found a JSON file"});
   refused(R"({"a":3})", {"tensor 'a'", "found 'number'"});
   refused("[]", {"weight_map"});
   for (const char* name :
