@@ -1,5 +1,5 @@
 # Thin front of the CMake presets. Every target installs what it needs first (scripts/install-deps).
-.PHONY: build install package demo quick test test-release test-sanitizers test-statistical test-docs test-cuda bench format deps clean
+.PHONY: build install package demo quick test test-release test-sanitizers test-statistical test-tokenizers test-docs test-cuda bench format deps clean
 
 # Where nvcc comes from: auto (the path), pip (PyPI's, into build/cuda), off.
 CUDA ?= auto
@@ -44,6 +44,11 @@ test-sanitizers: deps
 test-statistical: build
 	cmake --build --preset release --target statistical_tests
 	ctest --preset release -C statistical -L statistical
+
+# 10,000 strings for each kind of tokenizer, against HuggingFace's library (from PyPI): a minute.
+test-tokenizers: build
+	cmake --build --preset release --target test_readers
+	scripts/compare-tokenizers
 
 # Every command of README.md and docs/, and what they state that it prints: minutes.
 test-docs: build

@@ -13,8 +13,8 @@ int main() {
   const Activations cloud = capture(model.transformer, hex, {.count = 8192, .seed = 1}, pool);
   const Method method = make_method("gld", {});
   for (const char* token : {"ly", "ic", " the"}) {
-    const Target target({*model.tokenizer->tokenizer.id_of(token)}, model.head());
-    const Estimate e = run_method(method, {.head = &model.head(), .activations = &cloud}, target, 1, pool);
+    const NextToken says(Target({*model.tokenizer->tokenizer.id_of(token)}, model.head()));
+    const Estimate e = run_method(method, {model.head(), cloud, says}, 1, pool);
     std::printf("%-6s %.2g [%.2g, %.2g]\n", token, std::exp(e.log_p), std::exp(e.log_low),
                 std::exp(e.log_high));
   }

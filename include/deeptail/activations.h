@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "deeptail/inputs.h"
+#include "deeptail/law.h"
 #include "deeptail/model.h"
 #include "deeptail/watch.h"
 
@@ -19,32 +20,34 @@ namespace [[gnu::visibility("default")]] deeptail {
 std::unique_ptr<const FirstLayerTable> first_layer_table(const Transformer& model, const Distribution& dist,
                                                          ThreadPool& pool);
 
-// Runs samples of a distribution through a model up to the final residual. Holds the scratch space, so that
+// Runs samples of a law through a model up to the final residual. Holds the scratch space, so that
 // many calls allocate little. The outcome for a sample depends on the seed and its number alone.
 class ResidualRunner {
  public:
   // All must outlive it.
   ResidualRunner(const Transformer& model, const Distribution& dist, std::uint64_t seed, ThreadPool& pool);
+  ResidualRunner(const Transformer& model, const InputLaw& law, std::uint64_t seed, ThreadPool& pool);
 
   // out: [n, d_model] = residuals of samples [first, first + n).
   void run(std::uint64_t first, std::size_t n, Rows out);
-  // Input i of the last run: [length].
-  std::span<const TokenId> input(std::size_t i) const;
+  // Input i of the last run: [its length].
+  std::span<const TokenId> input(std::size_t i) const { return inputs_.sequence(i); }
 
  private:
   const Transformer& model_;
-  const Distribution& dist_;
+  const Distribution* dist_;
+  const InputLaw* law_ = nullptr;  // where there is no distribution
   std::uint64_t seed_;
   ThreadPool& pool_;
-  std::unique_ptr<const FirstLayerTable> table_;  // none when it would be too large
-  std::vector<TokenId> tokens_;                   // [n, length]
+  std::unique_ptr<const FirstLayerTable> table_;  // none without tables, or when it would be too large
+  Inputs inputs_;                                 // [n]
 };
 
 struct Activations {
   std::size_t n = 0, d_model = 0;
   AlignedVector<float> values = {};  // [n, d_model]
-  // [n]: the token at the last position that varies, for priors conditioned on it; empty where it is not
-  // known (a user's file).
+  // [n]: the token at the last position that varies, for priors conditioned on it; empty where no position
+  // is known to (a user's file, a law without tables).
   std::vector<TokenId> last_tokens = {};
 
   ConstRows rows() const { return {values.data(), d_model}; }
@@ -61,6 +64,8 @@ double capture_bytes(std::uint64_t count, std::size_t d_model);
 // an estimate never sees the inputs it is compared with. The watch is told inputs, between
 // batches; where it ends the capture early there is what was captured until then. Throws InputError when they
 // would not fit into memory.
+Activations capture(const Transformer& model, const InputLaw& law, const CaptureConfig& config,
+                    ThreadPool& pool, const Watch& watch = {});
 Activations capture(const Transformer& model, const Distribution& dist, const CaptureConfig& config,
                     ThreadPool& pool, const Watch& watch = {});
 
@@ -84,8 +89,8 @@ struct Moments {
 // Accumulated in double over fixed blocks of rows: the same for any number of threads.
 Moments moments(std::size_t n, std::size_t d, ConstRows x, ThreadPool& pool);
 
-// x = mean + u L^T with L L^T = covariance + ridge * I, so u has (nearly) unit covariance. (A = L in the
-// paper.)
+// x = mean + u L^T with L L^T = covariance + ridge * I, so u has (nearly) unit covariance. (The paper's A is
+// L.)
 struct Whitening {
   std::size_t d = 0;
   std::vector<double> mean;  // [d]

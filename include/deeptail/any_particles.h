@@ -25,8 +25,8 @@ class AnyParticles {
   struct Functions {
     std::function<void(std::size_t n, std::uint64_t seed)> sample;
     std::function<void(std::span<double> out)> scores;  // out: [particles]
-    std::function<void(std::span<const std::uint32_t> parents)>
-        resample;  // there may be more or fewer than before
+    // There may be more or fewer of them than before.
+    std::function<void(std::span<const std::uint32_t> parents)> resample;
     std::function<MoveStats(double level, std::size_t number, std::uint64_t seed)> move;
   };
   explicit AnyParticles(Functions functions) : functions_(std::move(functions)) {}

@@ -32,8 +32,8 @@ struct ClosedFormProblem {
 // A problem whose probability is p, by the inverse of the closed form.
 ClosedFormProblem make_problem(EventShape shape, PriorKind prior, std::size_t dim, double p,
                                KernelKind kernel);
-// Linear and spherical events, maxima of margins and quantised scores under Gaussian and Student-t priors, d
-// = 2 to 512, 1e-3 to 1e-9.
+// Linear and spherical events, maxima of margins and quantised scores under Gaussian and Student-t priors,
+// d = 2 to 512, 1e-3 to 1e-9.
 std::vector<ClosedFormProblem> selftest_problems();
 
 class ClosedFormScore {

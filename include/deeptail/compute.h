@@ -120,12 +120,12 @@ void rotate_back(std::size_t n_heads, std::size_t d_head, std::size_t half, cons
 
 // In place: row <- softmax(scale * row[0, n)).
 void softmax(std::size_t n, float scale, float* row);
-// In place: dp <- dp turned into the gradient w.r.t. the scores before the softmax: scale * p * (dp - sum(p *
-// dp)).
+// In place: dp <- dp turned into the gradient w.r.t. the scores before the softmax:
+// scale * p * (dp - sum(p * dp)).
 void softmax_backward(std::size_t n, float scale, const float* p, float* dp);
 
-// Attention of one query over gathered rows. rows: n pointers to [d]; out[h, j] = u[h] . rows[j], u:
-// [n_heads, d].
+// Attention of one query over gathered rows. rows: n pointers to [d]; u: [n_heads, d];
+// out[h, j] = u[h] . rows[j].
 void row_dots(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows u,
               Rows out);
 // out[h] = sum over j of p[h, j] * rows[j]; out: [n_heads, d].

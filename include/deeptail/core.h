@@ -20,8 +20,8 @@ inline constexpr std::string_view kVersion = "0.1.0";
 
 using TokenId = std::int32_t;
 
-// Models, distributions and counts are looked for by name in $DEEPTAIL_HOME, in the current folder, beside the program, and
-// in this folder: in its models/, distributions/, truth/ and suites/.
+// Models, distributions and counts are looked for by name in $DEEPTAIL_HOME, in the current folder, beside the
+// program, and in this folder: in its models/, distributions/, truth/ and suites/.
 void add_data_folder(std::string folder);
 
 // What an error's sentence advises to do otherwise, for front ends: each says how that is done there.
@@ -33,7 +33,8 @@ enum class Hint {
   kCountTruth,  // count the truth first
   kShard,       // take no share of a run
   kOnly,        // other methods of a suite, or all
-  kSubject      // name a model and a distribution
+  kSubject,     // name a model and a distribution
+  kFetch        // download the model first
 };
 
 // The user's mistake (file, setting, data), told in one sentence: what, where, expected, found, what to do.
@@ -110,7 +111,8 @@ struct AlignedAllocator {
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
-#ifdef DEEPTAIL_INSTALLED  // PREFIX/include/deeptail/core.h: what was installed with it lies in PREFIX/share/deeptail
+// As PREFIX/include/deeptail/core.h: what was installed with it lies in PREFIX/share/deeptail.
+#ifdef DEEPTAIL_INSTALLED
 inline const bool installed_data_added =
     (add_data_folder(std::string(__FILE__) + "/../../../share/deeptail"), true);
 #endif

@@ -3,7 +3,9 @@
 
 #include "deeptail/core.h"
 #include "deeptail/enum_names.h"
+#include "deeptail/watch.h"
 
+#include "deeptail/hub.h"
 #include "deeptail/tensors.h"
 #include "deeptail/text.h"
 
@@ -33,6 +35,7 @@
 #include "deeptail/methods.h"
 #include "deeptail/mhis.h"
 #include "deeptail/qld.h"
+#include "deeptail/question.h"
 #include "deeptail/temperatures.h"
 
 #include "deeptail/loss.h"

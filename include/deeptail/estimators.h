@@ -1,4 +1,5 @@
-// Estimators of Pr[argmax in target]: every method gives the same Estimate.
+// Estimates of a rare event's probability: every method gives the same Estimate. Here are the two methods that
+// take any law and any event, plain sampling (mc) and splitting on tokens (tokensplit).
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,7 @@ namespace [[gnu::visibility("default")]] deeptail {
 
 enum class Status {
   kOk,
-  kNotReachedUpperBound,  // the event was never seen: p is 0, and only the upper end of the interval means
-                          // something
+  kNotReachedUpperBound,  // the event was never seen: p is 0, and only the interval's upper end has a meaning
   kExtinct,
   kBudgetSpent,
 };
@@ -88,7 +88,8 @@ inline constexpr double kSmallestChecked = 1e-12;
 
 struct Estimate {
   std::string method = {};
-  std::vector<TokenId> target = {};
+  std::vector<TokenId> target = {};      // of events about the next token
+  std::string event = {};                // for people: says 310
   double log_p = 0.0;                    // natural log; minus infinity for 0
   double log_low = 0.0, log_high = 0.0;  // the interval
   double confidence = 0.95;
@@ -102,13 +103,13 @@ struct Estimate {
   std::vector<std::pair<std::string, double>> diagnostics = {};  // figures of one method's own, by name
   std::vector<Trigger> triggers = {};
   std::vector<DecidingPosition> positions = {};  // those where triggering inputs differ most from all inputs
-  // Of methods with replicas.
+  // Of methods with replicas. log_certain_low: by Markov's inequality p is below it with at most 5% chance.
   std::vector<double> replica_log_p = {};
-  double log_certain_low =
-      -std::numeric_limits<double>::infinity();  // Markov: p is below with at most 5% chance
+  double log_certain_low = -std::numeric_limits<double>::infinity();
   Provenance provenance = {};
 };
 Provenance provenance_of(const LoadedModel& model, const Distribution& dist);
+Provenance provenance_of(const LoadedModel& model, const InputLaw& law);
 // Gives the estimate's triggers and positions their text; without a tokenizer they have none.
 void decode_tokens(Estimate& estimate, const std::optional<NamedTokenizer>& tokenizer);
 
@@ -137,8 +138,12 @@ class InputRunner {
   AlignedVector<float> resid_;  // [n, d_model]
 };
 
-// Calls visit(first, said) for consecutive batches that cover [first, first + count), or less when the watch
-// says so, which is told inputs. A batch takes about half a second. Returns the number of inputs done.
+// Calls run(first, n) for consecutive batches that cover [first, first + count), or less when the watch says
+// so, which is told inputs. A batch takes about half a second. Returns the number of inputs done.
+std::uint64_t for_each_batch(std::uint64_t first, std::uint64_t count,
+                             const std::function<void(std::uint64_t first, std::size_t n)>& run,
+                             const Watch& watch = {});
+// The same with what was said.
 std::uint64_t for_each_batch(
     InputRunner& runner, std::uint64_t first, std::uint64_t count,
     const std::function<void(std::uint64_t first, std::span<const TokenId> said)>& visit,
@@ -159,8 +164,11 @@ struct McConfig {
   std::size_t max_triggers = 3;
   void validate() const;
 };
-// Plain sampling: the fraction of inputs that give the target, with a Clopper-Pearson interval. The caller
-// adds the provenance and the text of triggers. The watch is told inputs.
+// Plain sampling: the fraction of inputs on which the event happens, with a Clopper-Pearson interval. Any law
+// and any event. The caller adds the provenance and the text of triggers. The watch is told inputs.
+Estimate mc(const Transformer& model, const InputLaw& law, const Event& event, const McConfig& config,
+            ThreadPool& pool, const Watch& watch = {});
+// The argmax after independent tokens: quicker than by scores, and the same.
 Estimate mc(const Transformer& model, const Distribution& dist, const Target& target, const McConfig& config,
             ThreadPool& pool, const Watch& watch = {});
 
@@ -169,8 +177,8 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
 // Splitting on the token sequences themselves (docs/tokensplit.md). A pilot finds levels and moves;
 // independent replicas on these, with random numbers of their own, give the estimate: their mean is unbiased.
 struct TokensplitConfig {
-  double budget = 0.0;  // forward-pass equivalents: flops over those of a plain pass over all positions;
-                        // 0: tokensplit_budget()
+  // Forward-pass equivalents: flops over those of a plain pass over all positions. 0: tokensplit_budget().
+  double budget = 0.0;
   std::size_t replicas = 8;
   double rel_error = 0.0;  // wanted relative standard error; less work when the pilot says less will do
   std::uint64_t seed = 1;

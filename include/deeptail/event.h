@@ -42,10 +42,9 @@ struct EventInputs {
 
 // Changed copies of inputs that a scorer holds.
 struct Proposals {
-  EventInputs changed;                  // [n]
-  std::span<const std::uint32_t> held;  // [n]: which one each would replace; each at most once
-  std::span<const std::uint32_t>
-      first_changed;  // [n]: position; an input's length where only numbers changed
+  EventInputs changed;                           // [n]
+  std::span<const std::uint32_t> held;           // [n]: which one each would replace; each at most once
+  std::span<const std::uint32_t> first_changed;  // [n]: position; the length where only numbers changed
 };
 
 // Of one population.
@@ -63,10 +62,9 @@ class Scorer {
 };
 
 struct ScorerOptions {
-  std::size_t max_held = 0;
-  // What the scorers of one model and law share; null: none.
-  const FirstLayerTable* table = nullptr;
-  const Screen* screen = nullptr;
+  std::size_t max_held = 0;                // inputs of a hold(); 0: nothing will be held
+  const FirstLayerTable* table = nullptr;  // what scorers of one model and law may share; null: none
+  const Screen* screen = nullptr;          // likewise
 };
 
 // Memory that a scorer takes for each input.
@@ -89,6 +87,11 @@ class Event {
   // or gradients. Else null.
   virtual const Target* next_token() const { return nullptr; }
 };
+
+// The numbers of an event's sampled answers to samples [first, first + n) of a law: [n, Event::n_parts()].
+// They follow the law's own, so that no two parts share one.
+std::vector<std::uint64_t> sample_numbers(const Event& event, const InputLaw& law, std::uint64_t seed,
+                                          std::uint64_t first, std::size_t n);
 
 // The most likely next token is in the target; at a tie the smaller id is said. The score is the margin,
 // which is just below 0 where a tie is lost.

@@ -52,11 +52,9 @@ class TokenTable {
 
 struct Distribution {
   std::string name, description;
-  std::string sha256;  // of the file's bytes (with tokens as text, and the tokenizer's hash); goes into every
-                       // result
+  std::string sha256;  // of the file's bytes (with tokens as text, and the tokenizer's hash); in every result
   std::size_t d_vocab = 0;
-  std::string
-      tokenizer_sha256;  // of the tokenizer.json that the ids belong to; "" when the file does not say
+  std::string tokenizer_sha256;  // of the tokenizer.json that the ids belong to; "": the file does not say
   std::vector<TokenTable> tables;
   std::vector<std::size_t> positions;  // [length]: index into tables
 

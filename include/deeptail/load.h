@@ -21,6 +21,7 @@ struct NamedTokenizer {
   Tokenizer tokenizer;
   std::string sha256;
 };
+NamedTokenizer load_tokenizer(const std::string& path);  // a tokenizer.json
 // Nothing when config.json names none. A GGUF file has its own.
 std::optional<NamedTokenizer> tokenizer_of(const ModelConfig& config, const std::string& folder);
 

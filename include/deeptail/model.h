@@ -94,8 +94,9 @@ class Transformer {
   std::shared_ptr<const PackedWeights> packed_;
 };
 
-// The folder of a model given by path or by name (dt-1l): $DEEPTAIL_HOME/models, ./models, and beside the
-// program. The path of a GGUF file stands for itself, wherever a folder is asked for.
+// The folder of a model given by path, by name (dt-1l: in $DEEPTAIL_HOME/models, ./models, and beside the
+// program), or as hf:ORG/NAME in the HuggingFace cache (hub.h). The path of a GGUF file stands for itself,
+// wherever a folder is asked for.
 std::string find_model(const std::string& name_or_path);
 std::vector<std::string> list_models();  // folders found in those places
 

@@ -52,9 +52,8 @@ class ProductPrior {
 // The conditioned prior: an activation is the mean of its group (the token at the last position that varies)
 // plus a residual; residuals are whitened together.
 struct GroupedCloud {
-  std::vector<double>
-      cumulative;              // [n_groups]: share of the activations in groups up to this one; the last is 1
-  AlignedVector<float> means;  // [n_groups, d_model]
+  std::vector<double> cumulative;    // [n_groups]: share of activations in groups up to this one; ends in 1
+  AlignedVector<float> means;        // [n_groups, d_model]
   std::vector<std::uint32_t> group;  // [n]: of each activation
   AlignedVector<float> residuals;    // [n, d_model]
   Whitening whitening;               // of the residuals

@@ -7,8 +7,8 @@
 namespace [[gnu::visibility("default")]] deeptail {
 
 struct QldConfig {
-  double relative_ridge =
-      1e-6;  // of the mean variance; normalised activations are always singular in one direction
+  // Of the mean variance: normalised activations are always singular in one direction.
+  double relative_ridge = 1e-6;
   std::size_t n_blocks = 32;  // of activations, for the jackknife interval
   std::uint64_t seed = 1;     // qld-arc: of the randomised projection
   void validate() const;

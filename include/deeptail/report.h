@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "deeptail/loss.h"
 #include "deeptail/runs.h"
+#include "deeptail/watch.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -147,10 +147,9 @@ struct ReportExtras {
   ItemDetails details = {};
 };
 // With the whitening profiles of the report's pairs, from activations of its models, which are loaded by
-// name; told how many pairs are done. The models may be another user's, or gone: then the extras say so, and
+// name; the watch is told pairs. The models may be another user's, or gone: then the extras say so, and
 // so they do where a model of this name is not the one that the run used.
-ReportExtras whitening_of(const Report& report, ThreadPool& pool,
-                          const std::function<void(std::size_t done)>& progress = {});
+ReportExtras whitening_of(const Report& report, ThreadPool& pool, const Watch& watch = {});
 // The page's data: one JSON document.
 std::string report_json(const Report& report, const Run& run, const ReportExtras& extras);
 // The data of the page that compares two runs.

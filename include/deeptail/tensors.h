@@ -60,7 +60,8 @@ using TensorMap = std::map<std::string, Tensor>;
 
 // One tensor file, told apart by its content rather than its name (safetensors, the index of a sharded model,
 // GGUF with the shards beside it, PyTorch zip, .npy); or a folder, in which it looks for model.safetensors, its
-// index, pytorch_model.bin, its index, or a single .pth/.pt file, in this order. A single tensor (.npy, or a .pt that holds no dictionary) gets the
+// index, pytorch_model.bin, its index, or a single .pth/.pt file, in this order. A single tensor (.npy, or a .pt
+// that holds no dictionary) gets the
 // name "".
 TensorMap read_tensors(const std::string& path);
 

@@ -1,5 +1,5 @@
 // Text to tokens and back: byte-level and SentencePiece BPE as HuggingFace's tokenizer.json describes them
-// (docs/formats.md lists the parts of the file that are read, and what is refused).
+// (docs/tokenizers.md lists the parts of the file that are read, and what is refused).
 #pragma once
 
 #include <cstdint>

@@ -27,9 +27,8 @@ struct TuneConfig {
   std::size_t targets_per_pair = 16;
   double q_low = 1e-5, q_high = 1e-3;
   std::uint64_t samples = 1 << 16, seed = 1;
-  std::uint64_t burn_in() const {
-    return samples / 64;
-  }  // of mhis: half as many steps as count, as by default
+  // Of mhis: half as many steps as count, as by default.
+  std::uint64_t burn_in() const { return samples / 64; }
   void validate() const;
 };
 
@@ -48,7 +47,7 @@ std::vector<TuneCell> tune_cells(const TuneConfig& config);
 // Runs one cell on the targets of its pair. Results do not depend on threads.
 struct TuneSubject {
   const Transformer& model;
-  const Distribution& dist;
+  const InputLaw& law;
   const Truth& truth;
 };
 // Nothing when the watch ended it early.

@@ -31,26 +31,34 @@ double capture_bytes(std::uint64_t count, std::size_t d_model) {
 
 Activations capture(const Transformer& model, const Distribution& dist, const CaptureConfig& config,
                     ThreadPool& pool, const Watch& watch) {
+  return capture(model, TokenTables(dist), config, pool, watch);
+}
+
+Activations capture(const Transformer& model, const InputLaw& law, const CaptureConfig& config,
+                    ThreadPool& pool, const Watch& watch) {
   config.validate();
-  const std::size_t d = model.config().d_model, position = last_varying_position(dist);
+  const std::size_t d = model.config().d_model;
+  const Distribution* tables = law.tables();
   check_memory(fmt::format("{} activations of {} numbers", config.count, d), capture_bytes(config.count, d),
                "take a smaller count");
   const auto count = static_cast<std::size_t>(config.count);
   Activations out{.n = count, .d_model = d};
   out.values.resize(count * d);
-  out.last_tokens.resize(count);
-  ResidualRunner runner(model, dist, config.seed, pool);
+  if (tables != nullptr) out.last_tokens.resize(count);
+  const std::size_t position = tables != nullptr ? last_varying_position(*tables) : 0;
+  ResidualRunner runner(model, law, config.seed, pool);
   std::size_t done = 0;
   while (done < count) {
     const std::size_t n = std::min(kBatch, count - done);
     runner.run(kFirstSample + done, n, {out.values.data() + done * d, d});
-    for (std::size_t i = 0; i < n; ++i) out.last_tokens[done + i] = runner.input(i)[position];
+    if (tables != nullptr)
+      for (std::size_t i = 0; i < n; ++i) out.last_tokens[done + i] = runner.input(i)[position];
     done += n;
     if (!goes_on(watch, progress_of(done, count))) break;
   }
   out.n = done;
   out.values.resize(done * d);
-  out.last_tokens.resize(done);
+  if (tables != nullptr) out.last_tokens.resize(done);
   return out;
 }
 

@@ -33,16 +33,17 @@ void run_capture(const CaptureOptions& o) {
   ThreadPool pool;
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet), {.label = fmt::format("loading {}", o.model)});
   const LoadedModel model = load_model(o.model);
-  const Distribution dist = load_distribution(o.dist, model);
+  const auto law = load_law(o.dist, model);
   catch_interrupts();
-  const Activations activations = capture_with_progress(model, dist, config, pool, meter);
+  const Activations activations = capture_with_progress(model, *law, config, pool, meter);
   meter.clear();
-  check_finite(activations, fmt::format("model {} on {}", printable(model.name), printable(dist.name)));
+  check_finite(activations,
+               fmt::format("model {} on {}", printable(model.name), printable(law->facts().name)));
   write_activations(o.out, activations);
   if (!o.unembed_out.empty()) save_head(o.unembed_out, model.head());
   if (o.quiet) return;
   fmt::print("{}: {} activations [{}] of {} on {}, before ln_final\n", screen_text(o.out, kAnyWidth),
-             activations.n, activations.d_model, screen_text(model.name), screen_text(dist.name));
+             activations.n, activations.d_model, screen_text(model.name), screen_text(law->facts().name));
   if (!o.unembed_out.empty())
     fmt::print("{}: ln_final and unembedding, {} tokens\n", o.unembed_out, model.head().d_vocab());
 }
@@ -54,7 +55,7 @@ void add_activations(CLI::App& app) {
   sub->require_subcommand(1);
   CLI::App* command = sub->add_subcommand("capture", "Writes the activations of sampled inputs");
   const auto o = std::make_shared<CaptureOptions>();
-  command->add_option("--model", o->model, "Folder or name of a model")->required();
+  command->add_option("--model", o->model, "Folder or name of a model, or hf:ORG/NAME")->required();
   command->add_option("--dist", o->dist, "Name or file of a distribution")->required();
   command->add_option("--count", o->count, "Inputs, such as 2^16 or 1e6")->capture_default_str();
   command->add_option("--out", o->out, "NumPy file [count, d_model] to write")->required();

@@ -28,11 +28,12 @@ void check_source(const CloudOptions& o) {
 
 }  // namespace
 
-Activations capture_with_progress(const LoadedModel& model, const Distribution& dist,
-                                  const CaptureConfig& config, ThreadPool& pool, ProgressMeter& meter) {
-  meter.restart(
-      {.label = fmt::format("{} {}", model.name, dist.name), .unit = "activations", .total = config.count});
-  Activations out = capture(model.transformer, dist, config, pool, shown_until_interrupted(meter));
+Activations capture_with_progress(const LoadedModel& model, const InputLaw& law, const CaptureConfig& config,
+                                  ThreadPool& pool, ProgressMeter& meter) {
+  meter.restart({.label = fmt::format("{} {}", model.name, law.facts().name),
+                 .unit = "activations",
+                 .total = config.count});
+  Activations out = capture(model.transformer, law, config, pool, shown_until_interrupted(meter));
   if (interrupted())
     throw Stopped(kInterrupted, "interrupted while capturing activations; nothing was written");
   return out;
@@ -53,18 +54,18 @@ CloudSubject load_cloud(const CloudOptions& o, ThreadPool& pool, ProgressMeter& 
   }
   const Stopwatch watch;
   LoadedModel model = load_model(o.model);
-  const Distribution dist = load_distribution(o.dist, model);
+  const auto law = load_law(o.dist, model);
   if (o.check_size) o.check_size(o.count, model.config().d_model);
   if (o.check_head) o.check_head(model.head(), model.tokenizer);
   CloudSubject out{
       .head = model.head(),
-      .activations = capture_with_progress(model, dist, {.count = o.count, .seed = o.seed}, pool, meter),
+      .activations = capture_with_progress(model, *law, {.count = o.count, .seed = o.seed}, pool, meter),
       .tokenizer = std::move(model.tokenizer),
-      .provenance = provenance_of(model, dist)};
+      .provenance = provenance_of(model, *law)};
   check_activations(out.activations, out.head.d_model(),
                     fmt::format("activations of {} on {}", o.model, o.dist));
   const double seconds = watch.seconds();
-  out.capture_cost = capture_cost(model.config(), dist, out.activations.n, seconds);
+  out.capture_cost = capture_cost(model.config(), *law, out.activations.n, seconds);
   return out;
 }
 

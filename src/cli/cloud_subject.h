@@ -31,7 +31,7 @@ struct CloudOptions {
 // exactly one of the two sources is named. meter: shows how far the capture is.
 CloudSubject load_cloud(const CloudOptions& options, ThreadPool& pool, ProgressMeter& meter);
 
-Activations capture_with_progress(const LoadedModel& model, const Distribution& dist,
-                                  const CaptureConfig& config, ThreadPool& pool, ProgressMeter& meter);
+Activations capture_with_progress(const LoadedModel& model, const InputLaw& law, const CaptureConfig& config,
+                                  ThreadPool& pool, ProgressMeter& meter);
 
 }  // namespace deeptail::cli

@@ -1,6 +1,6 @@
 // deeptail estimate
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "cli/cloud_subject.h"
 #include "cli/commands.h"
@@ -17,41 +17,37 @@ namespace deeptail::cli {
 
 namespace {
 
-void refuse(const Method& method, const QuestionKind& question, std::string_view hint = "") {
-  const std::string why = why_not(method, question);
-  if (why.empty()) return;
-  require_device(method.device);  // which tells what to do
-  throw InputError("{}{}", why, hint);
-}
+// What is asked, loaded once.
+struct Asked {
+  Method method;
+  const std::optional<NamedTokenizer>& tokenizer;
+  std::vector<Question> questions;
+  std::uint64_t work = 0;  // per question; 0: not known
+};
 
 // Every target, before the first is worked on.
-std::vector<Target> read_targets(const EstimateOptions& o, const Method& method, const Head& head,
-                                 const std::optional<NamedTokenizer>& tokenizer) {
-  std::vector<Target> targets = parse_targets(o.targets, o.targets_file, head, tokenizer);
-  for (const Target& target : targets) refuse(method, {.n_tokens = target.ids().size()});
-  return targets;
+std::vector<NextToken> read_events(const EstimateOptions& o, const Head& head,
+                                   const std::optional<NamedTokenizer>& tokenizer) {
+  std::vector<NextToken> events;
+  for (Target& target : parse_targets(o.targets, o.targets_file, head, tokenizer))
+    events.emplace_back(std::move(target));
+  return events;
 }
 
-void check_has_model(const EstimateOptions& o, const Method& method) {
+void check_has_model(const EstimateOptions& o) {
   if (!o.activations.empty() || !o.unembed.empty())
-    refuse(method, {.has_model = false}, "; expected --model and --dist, found --activations or --unembed");
+    throw InputError(
+        "{} runs the model on its inputs: activations alone are not enough; expected --model and --dist, "
+        "found --activations or --unembed",
+        o.method);
   if (o.model.empty() || o.dist.empty()) throw InputError("method {}: expected --model and --dist", o.method);
 }
 
-// What all questions are about, loaded once.
-struct Asked {
-  Method method;
-  MethodInput input;
-  const std::optional<NamedTokenizer>& tokenizer;
-  std::vector<Target> targets;
-  std::uint64_t work = 0;  // per target; 0: not known
-};
-
 void run_one_by_one(const Asked& asked, const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter,
                     EstimatePrinter& printer) {
-  const std::size_t n = asked.targets.size();
+  const std::size_t n = asked.questions.size();
   const auto name = [&](std::size_t i) {
-    return n == 1 ? "" : shown_tokens(asked.tokenizer, asked.targets[i].ids());
+    return n == 1 ? "" : shown_tokens(asked.tokenizer, asked.questions[i].next_token()->ids());
   };
   ProgressState start{.label = asked.method.name, .unit = asked.method.unit, .total = asked.work * n};
   if (asked.work == 0 && n > 1) start.unit = "targets", start.total = n;
@@ -63,7 +59,7 @@ void run_one_by_one(const Asked& asked, const EstimateOptions& o, ThreadPool& po
       if (!p.note.empty()) meter.set_item(fmt::format("{}{}{}", name(i), n == 1 ? "" : " ", p.note));
       return !interrupted();
     };
-    Estimate estimate = run_method(asked.method, asked.input, asked.targets[i], o.seed, pool, watch);
+    Estimate estimate = run_method(asked.method, asked.questions[i], o.seed, pool, watch);
     warn_of_unused_flags(o, asked.method, estimate);
     printer.take(i, std::move(estimate));
     if (asked.work == 0 && n > 1 && i + 1 < n) meter.update(i + 1);
@@ -72,11 +68,11 @@ void run_one_by_one(const Asked& asked, const EstimateOptions& o, ThreadPool& po
 
 void run_together(const Asked& asked, const EstimateOptions& o, ProgressMeter& meter,
                   EstimatePrinter& printer) {
-  const std::uint64_t work = asked.work * asked.targets.size();
+  const std::uint64_t work = asked.work * asked.questions.size();
   meter.restart({.label = asked.method.name, .unit = asked.method.unit, .total = work});
   std::vector<MethodTask> tasks;
-  for (const Target& target : asked.targets) tasks.push_back({target, o.seed});
-  run_method_many(asked.method, asked.input, tasks,
+  for (const Question& question : asked.questions) tasks.push_back({question, o.seed});
+  run_method_many(asked.method, tasks,
                   {.on_estimate =
                        [&](std::size_t task, Estimate estimate) {
                          warn_of_unused_flags(o, asked.method, estimate);
@@ -89,19 +85,17 @@ void run_together(const Asked& asked, const EstimateOptions& o, ProgressMeter& m
 }
 
 void answer(const Asked& asked, const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter) {
-  EstimatePrinter printer(asked.targets.size(), o.json, asked.tokenizer, meter);
-  const bool single_tokens = std::all_of(asked.targets.begin(), asked.targets.end(),
-                                         [](const Target& t) { return t.ids().size() == 1; });
-  if (asked.method.run_many && asked.targets.size() > 1 && single_tokens)
+  EstimatePrinter printer(asked.questions.size(), o.json, asked.tokenizer, meter);
+  if (asked.method.run_many && asked.questions.size() > 1)
     run_together(asked, o, meter, printer);
   else
     run_one_by_one(asked, o, pool, meter, printer);
   meter.clear();
-  if (interrupted() && asked.targets.size() > 1)
+  if (interrupted() && asked.questions.size() > 1)
     throw Stopped(kInterrupted,
                   fmt::format("interrupted; {} of {} targets are above, the last one with the inputs seen "
                               "until then",
-                              printer.printed(), asked.targets.size()));
+                              printer.printed(), asked.questions.size()));
   if (interrupted())
     throw Stopped(kInterrupted, "interrupted; the estimate above uses the inputs seen until then");
   if (printer.budget_spent())
@@ -109,15 +103,17 @@ void answer(const Asked& asked, const EstimateOptions& o, ThreadPool& pool, Prog
 }
 
 void run_on_model(const Method& method, const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter) {
-  check_has_model(o, method);
+  check_has_model(o);
   const LoadedModel model = load_model(o.model);
-  const Distribution dist = load_distribution(o.dist, model);
-  answer({.method = method,
-          .input = {.model = &model.transformer, .dist = &dist, .provenance = provenance_of(model, dist)},
-          .tokenizer = model.tokenizer,
-          .targets = read_targets(o, method, model.head(), model.tokenizer),
-          .work = method.work(model.config(), dist)},
-         o, pool, meter);
+  const auto law = load_law(o.dist, model);
+  const std::vector<NextToken> events = read_events(o, model.head(), model.tokenizer);
+  Asked asked{.method = method, .tokenizer = model.tokenizer, .questions = {}};
+  for (const NextToken& event : events) {
+    asked.questions.emplace_back(model, *law, event);
+    check_can_answer(method, asked.questions.back());
+  }
+  asked.work = method.work(asked.questions.front());
+  answer(asked, o, pool, meter);
 }
 
 void run_on_cloud(const Method& method, const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter) {
@@ -126,8 +122,10 @@ void run_on_cloud(const Method& method, const EstimateOptions& o, ThreadPool& po
                  2.0 * capture_bytes(n, d) + (method.bytes ? method.bytes(n, d) : 0.0),
                  "take fewer activations or particles");
   };
+  const Activations none;
   const auto check_targets = [&](const Head& head, const auto& tokenizer) {
-    read_targets(o, method, head, tokenizer);
+    for (const NextToken& event : read_events(o, head, tokenizer))
+      check_can_answer(method, {head, none, event});
   };
   const CloudSubject subject = load_cloud({.model = o.model,
                                            .dist = o.dist,
@@ -138,14 +136,16 @@ void run_on_cloud(const Method& method, const EstimateOptions& o, ThreadPool& po
                                            .check_size = check_size,
                                            .check_head = check_targets},
                                           pool, meter);
-  answer({.method = method,
-          .input = {.head = &subject.head,
-                    .activations = &subject.activations,
-                    .capture_cost = subject.capture_cost,
-                    .provenance = subject.provenance},
-          .tokenizer = subject.tokenizer,
-          .targets = read_targets(o, method, subject.head, subject.tokenizer)},
-         o, pool, meter);
+  const std::vector<NextToken> events = read_events(o, subject.head, subject.tokenizer);
+  Asked asked{.method = method, .tokenizer = subject.tokenizer, .questions = {}};
+  for (const NextToken& event : events) {
+    Question question(subject.head, subject.activations, event);
+    question.capture_cost = subject.capture_cost;
+    question.provenance = subject.provenance;
+    check_can_answer(method, question);
+    asked.questions.push_back(std::move(question));
+  }
+  answer(asked, o, pool, meter);
 }
 
 // With --json only a person at a terminal is told how far it is.
@@ -164,7 +164,7 @@ void run(const EstimateOptions& o) {
   const Method method = checked_method(o);
   if (const std::string_view device = asked_device(o); device != name_of(method.device))
     throw InputError("--device {}: {} runs on the CPU only; use --device cpu", device, o.method);
-  refuse(method, {});
+  require_device(method.device);
   ThreadPool pool(o.threads);
   catch_interrupts();
   ProgressMeter meter(stderr, style_of(o), {.label = fmt::format("loading {}", o.model)});

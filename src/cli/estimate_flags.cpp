@@ -68,7 +68,7 @@ void add_question(CLI::App& command, EstimateOptions& o) {
   std::vector<std::string_view> on_activations;
   for (const MethodRow* row : method_rows())
     if (row->setting("calibration") != nullptr) on_activations.push_back(row->name);
-  command.add_option("--model", o.model, "Folder or name of a model")->group(kGroup);
+  command.add_option("--model", o.model, "Folder or name of a model, or hf:ORG/NAME")->group(kGroup);
   command.add_option("--dist", o.dist, "Name or file of a distribution")->group(kGroup);
   command
       .add_option("--target", o.targets,

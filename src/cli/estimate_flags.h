@@ -15,8 +15,8 @@ namespace deeptail::cli {
 struct EstimateOptions {
   std::string model, dist, targets_file, method = "tokensplit", activations, unembed;
   std::vector<std::string> targets;
-  std::vector<std::string> settings =
-      std::vector<std::string>(setting_rows().size());  // by setting_rows(); empty: not given
+  // By setting_rows(); empty: not given.
+  std::vector<std::string> settings = std::vector<std::string>(setting_rows().size());
   std::uint64_t seed = 1;
   std::size_t threads = 0;
   std::optional<std::uint64_t> calibration_seed;

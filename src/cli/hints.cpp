@@ -22,6 +22,8 @@ std::string_view flag_of(Hint hint) {
       return "--only";
     case Hint::kSubject:
       return "--model and --dist";
+    case Hint::kFetch:
+      return "`deeptail model fetch`";
   }
   return "";
 }

@@ -1,9 +1,10 @@
-// deeptail model list | inspect | verify | logits | tokenize | detokenize
+// deeptail model list | inspect | verify | logits | fetch | tokenize | detokenize
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
 
 #include "cli/commands.h"
+#include "cli/model_fetch.h"
 #include "cli/model_text.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -153,7 +154,7 @@ void verify(const std::string& name, bool json) {
 }
 
 struct ModelOptions {
-  std::string name, text;
+  std::string name, text, bos = "auto";
   std::vector<std::string> tokens;
   bool json = false;
 };
@@ -164,7 +165,7 @@ std::vector<TokenId> input_of(const ModelOptions& o, const std::optional<NamedTo
     throw InputError("expected --tokens or --text, found {}", o.text.empty() ? "neither" : "both");
   if (!o.tokens.empty()) return parse_ids(fmt::format("{}", fmt::join(o.tokens, " ")), "--tokens");
   if (!tokenizer) throw InputError("--text: the model has no tokenizer; give ids with --tokens");
-  return tokenizer->tokenizer.encode(o.text);
+  return encode_input(tokenizer->tokenizer, o.text, parse_bos(o.bos));
 }
 
 void print_logits(const ModelOptions& o) {
@@ -201,7 +202,8 @@ void print_logits(const ModelOptions& o) {
 }  // namespace
 
 void add_model(CLI::App& app) {
-  CLI::App* model = app.add_subcommand("model", "List, inspect, verify and run models; text to ids and back");
+  CLI::App* model =
+      app.add_subcommand("model", "List, fetch, inspect, verify and run models; text to ids and back");
   model->require_subcommand(1);
   const auto options = std::make_shared<ModelOptions>();
   const auto add = [&](const char* command, const char* help) {
@@ -212,18 +214,22 @@ void add_model(CLI::App& app) {
   add("list", "Models found by name")->callback([options] { print_models(options->json); });
   const auto with_folder = [&](const char* command, const char* help, void (*run)(const std::string&, bool)) {
     CLI::App* sub = add(command, help);
-    sub->add_option("DIR", options->name, "Folder or name of a model")->required();
+    sub->add_option("DIR", options->name, "Folder or name of a model, or hf:ORG/NAME")->required();
     sub->callback([options, run] { run(options->name, options->json); });
   };
   with_folder("inspect", "Sizes and tensors", inspect);
   with_folder("verify", "Compare with the logits in reference.json", verify);
 
   CLI::App* sub = add("logits", "Logits of the last position");
-  sub->add_option("--model", options->name, "Folder or name of a model")->required();
+  sub->add_option("--model", options->name, "Folder or name of a model, or hf:ORG/NAME")->required();
   sub->add_option("--tokens", options->tokens, "Token ids, separated by spaces or commas");
-  sub->add_option("--text", options->text,
-                  "Instead of ids: text. Nothing is put before it: write <|BOS|> where the model expects it");
+  sub->add_option(
+      "--text", options->text,
+      "Instead of ids: text. What goes before it is --bos: the zoo's tokenizer says nothing, so write "
+      "<|BOS|> where the model expects it");
+  sub->add_option("--bos", options->bos, kBosHelp)->capture_default_str();
   sub->callback([options] { print_logits(*options); });
+  add_model_fetch(*model);
   add_model_text(*model);
 }
 

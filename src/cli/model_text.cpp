@@ -12,7 +12,7 @@ namespace deeptail::cli {
 namespace {
 
 struct TextOptions {
-  std::string model;
+  std::string model, bos = "auto";
   std::vector<std::string> words;
   bool json = false;
 };
@@ -35,9 +35,10 @@ void print_tokens(const Tokenizer& tokenizer, std::span<const TokenId> ids, cons
 }
 
 void tokenize(const TextOptions& o) {
-  const NamedTokenizer named = require_tokenizer(o.model);
+  const Bos bos = parse_bos(o.bos);
+  const NamedTokenizer named = require_any_tokenizer(o.model);
   for_each_text(o, [&](const std::string& text) {
-    const std::vector<TokenId> ids = named.tokenizer.encode(text);
+    const std::vector<TokenId> ids = encode_input(named.tokenizer, text, bos);
     if (o.json)
       print_tokens(named.tokenizer, ids, text);
     else
@@ -47,7 +48,7 @@ void tokenize(const TextOptions& o) {
 
 // Arguments are parts of one list; a line of standard input is a list of its own.
 void detokenize(const TextOptions& o) {
-  const NamedTokenizer named = require_tokenizer(o.model);
+  const NamedTokenizer named = require_any_tokenizer(o.model);
   const auto tell_text = [&](const std::string& list) {
     const std::vector<TokenId> ids = parse_ids(list, "IDS");
     const std::string text = named.tokenizer.decode(ids);
@@ -67,13 +68,15 @@ void add_model_text(CLI::App& model) {
   const auto add = [&](const char* command, const char* help, const char* words, const char* what,
                        void (*run)(const TextOptions&)) {
     CLI::App* sub = model.add_subcommand(command, help);
-    sub->add_option("--model", o->model, "Folder or name of a model")->required();
+    sub->add_option("--model", o->model, "Folder or name of a model, or a tokenizer.json")->required();
     sub->add_option(words, o->words, what)->required();
     sub->add_flag("--json", o->json, "Machine-readable output, with each token's text");
     sub->callback([o, run] { run(*o); });
+    return sub;
   };
-  add("tokenize", "Text to token ids", "TEXT", "Texts, one line of ids each; -: the lines of standard input",
-      tokenize);
+  CLI::App* to_ids = add("tokenize", "Text to token ids", "TEXT",
+                         "Texts, one line of ids each; -: the lines of standard input", tokenize);
+  to_ids->add_option("--bos", o->bos, kBosHelp)->capture_default_str();
   add("detokenize", "Token ids to text", "IDS",
       "Ids, separated by spaces or commas; -: one list on each line of standard input", detokenize);
 }

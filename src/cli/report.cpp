@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/read_files.h"
 #include "core/progress.h"
 #include "core/write_file.h"
@@ -68,7 +69,7 @@ void run_report(const ReportOptions& options) {
   const Report report = make_report(run, pool);
   meter.restart(
       {.label = "report: activations", .unit = "pairs", .total = report.models.size() * report.dists.size()});
-  ReportExtras extras = whitening_of(report, pool, [&](std::size_t done) { meter.update(done); });
+  ReportExtras extras = whitening_of(report, pool, shown_until_interrupted(meter));
   for (const std::string& folder : options.runs) extras.details.merge(read_item_details(folder));
   write_file(options.out, render_page(report_page(), report_json(report, run, extras)));
   if (!options.tables.empty()) write_tables(options.tables, report, reads);

@@ -187,7 +187,7 @@ void add_truth(CLI::App& app) {
   CLI::App* truth =
       app.add_subcommand("truth", "Count what a model says on sampled inputs; merge, show, compare counts");
   const auto o = std::make_shared<CountOptions>();
-  truth->add_option("--model", o->model, "Folder or name of a model");
+  truth->add_option("--model", o->model, "Folder or name of a model, or hf:ORG/NAME");
   truth->add_option("--dist", o->dist, "Name or file of a distribution");
   truth->add_option("--samples", o->samples, "How many inputs, such as 2^24, 1e6 or 1000000");
   truth->add_option("--seed", o->seed, "Seed")->capture_default_str();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <vector>
 
 #include "core/regular_file.h"
@@ -25,11 +24,6 @@ constexpr std::array<std::uint32_t, 64> kRound = {
     0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-
-std::uint32_t big_endian(const std::byte* p) {
-  return std::to_integer<std::uint32_t>(p[0]) << 24 | std::to_integer<std::uint32_t>(p[1]) << 16 |
-         std::to_integer<std::uint32_t>(p[2]) << 8 | std::to_integer<std::uint32_t>(p[3]);
-}
 
 }  // namespace
 
@@ -54,27 +48,8 @@ void Sha256::compress(const std::byte* block) {
   for (std::size_t i = 0; i < 8; ++i) state_[i] += sum[i];
 }
 
-void Sha256::add(std::span<const std::byte> bytes) {
-  const std::size_t held = n_bytes_ % 64;
-  n_bytes_ += bytes.size();
-  if (held > 0) {
-    const std::size_t n = std::min(bytes.size(), 64 - held);
-    std::copy_n(bytes.begin(), n, pending_.begin() + static_cast<std::ptrdiff_t>(held));
-    bytes = bytes.subspan(n);
-    if (held + n < 64) return;
-    compress(pending_.data());
-  }
-  for (; bytes.size() >= 64; bytes = bytes.subspan(64)) compress(bytes.data());
-  std::copy(bytes.begin(), bytes.end(), pending_.begin());
-}
-
 std::string Sha256::hex() {
-  const std::uint64_t n_bits = n_bytes_ * 8;
-  std::array<std::byte, 72> padding{std::byte{0x80}};  // then zeros, then the length in bits, big endian
-  const std::size_t n_zeros = (119 - n_bytes_ % 64) % 64;
-  for (std::size_t i = 0; i < 8; ++i)
-    padding[1 + n_zeros + i] = static_cast<std::byte>(n_bits >> (56 - 8 * i));
-  add(std::span(padding).first(1 + n_zeros + 8));
+  pad();
   return fmt::format("{:08x}", fmt::join(state_, ""));
 }
 
@@ -98,10 +73,6 @@ std::string sha256_of_file(const std::string& path) {
   return hash.hex();
 }
 
-bool is_sha256_hex(std::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
+bool is_sha256_hex(std::string_view text) { return is_hex(text, 64); }
 
 }  // namespace deeptail

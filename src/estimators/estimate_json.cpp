@@ -64,6 +64,7 @@ std::string to_json(const Estimate& e) {
                            {"model", e.provenance.model},
                            {"dist", e.provenance.dist},
                            {"target", e.target},
+                           {"event", e.event},
                            {"seed", e.seed},
                            {"settings", json_of(e.settings)},
                            {"cost",

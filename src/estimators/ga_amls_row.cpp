@@ -44,15 +44,15 @@ Method make_ga_amls(SettingReader& s) {
   config.kernel.burn_in = std::min(config.kernel.burn_in, (config.kernel.moves + 1) / 2);
   config.validate();
   return {.calibration = calibration,
+          .needs_next_token = true,
           .device = config.device,
           .bytes = [config](std::size_t n, std::size_t d) { return ga_amls_bytes(config, n, d); },
           .run =
-              [config](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
-                       const Watch& watch) {
+              [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
                 GaAmlsConfig c = config;
                 c.seed = seed;
-                c.likely_log_p = in.likely_log_p;
-                return ga_amls(*in.head, *in.activations, target, c, pool, watch);
+                c.likely_log_p = q.likely_log_p;
+                return ga_amls(*q.head, *q.activations, *q.next_token(), c, pool, watch);
               }};
 }
 

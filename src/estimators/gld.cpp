@@ -61,9 +61,9 @@ namespace {
 
 Method make_gld(SettingReader& s) {
   return {.calibration = take_calibration(s),
-          .run = [](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
-                    const Watch&) {
-            Estimate estimate = gld(*in.head, *in.activations, target, pool);
+          .needs_next_token = true,
+          .run = [](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch&) {
+            Estimate estimate = gld(*q.head, *q.activations, *q.next_token(), pool);
             estimate.seed = seed;
             return estimate;
           }};

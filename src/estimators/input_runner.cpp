@@ -27,15 +27,14 @@ std::span<const TokenId> InputRunner::run(std::uint64_t first, std::size_t n) {
   return said_;
 }
 
-std::uint64_t for_each_batch(InputRunner& runner, std::uint64_t first, std::uint64_t count,
-                             const std::function<void(std::uint64_t, std::span<const TokenId>)>& visit,
-                             const Watch& watch) {
+std::uint64_t for_each_batch(std::uint64_t first, std::uint64_t count,
+                             const std::function<void(std::uint64_t, std::size_t)>& run, const Watch& watch) {
   std::size_t batch = kFirstBatch;
   std::uint64_t done = 0;
   while (done < count) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(batch, count - done));
     const Stopwatch stopwatch;
-    visit(first + done, runner.run(first + done, n));
+    run(first + done, n);
     done += n;
     if (!goes_on(watch, progress_of(done, count))) break;
     const double seconds = std::max(1e-6, stopwatch.seconds());
@@ -44,6 +43,13 @@ std::uint64_t for_each_batch(InputRunner& runner, std::uint64_t first, std::uint
     batch = std::clamp(static_cast<std::size_t>(wanted), kSmallestBatch, kLargestBatch);
   }
   return done;
+}
+
+std::uint64_t for_each_batch(InputRunner& runner, std::uint64_t first, std::uint64_t count,
+                             const std::function<void(std::uint64_t, std::span<const TokenId>)>& visit,
+                             const Watch& watch) {
+  const auto run = [&](std::uint64_t from, std::size_t n) { visit(from, runner.run(from, n)); };
+  return for_each_batch(first, count, run, watch);
 }
 
 }  // namespace deeptail

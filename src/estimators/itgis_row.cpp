@@ -14,19 +14,21 @@ Method make_itgis(SettingReader& s) {
   s.take(kBudget, config.samples);
   s.take(kTemperature, temperature);
   config.validate();
-  return {.settle = settle_temperature(temperature, kItgisRow.name),
-          .unit = "samples",
-          .work = [config](const ModelConfig&, const Distribution&) { return config.samples; },
-          .run =
-              [config, temperature](const MethodInput& in, const Target& target, std::uint64_t seed,
-                                    ThreadPool& pool, const Watch& watch) {
-                ItgisConfig c = config;
-                c.seed = seed;
-                c.temperature = temperature_of(temperature, kItgisRow.name, in);
-                Estimate estimate = itgis(*in.model, *in.dist, target, c, pool, watch);
-                tell_temperature(estimate, c.temperature);
-                return estimate;
-              }};
+  return {
+      .settle = settle_temperature(temperature, kItgisRow.name),
+      .needs_tables = true,
+      .needs_next_token = true,
+      .unit = "samples",
+      .work = [config](const Question&) { return config.samples; },
+      .run =
+          [config, temperature](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+            ItgisConfig c = config;
+            c.seed = seed;
+            c.temperature = temperature_of(temperature, kItgisRow.name, q);
+            Estimate estimate = itgis(*q.model, *q.tables(), *q.next_token(), c, pool, watch);
+            tell_temperature(estimate, c.temperature);
+            return estimate;
+          }};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "core/stopwatch.h"
 #include "deeptail/estimators.h"
@@ -13,30 +13,104 @@ namespace {
 // so no seed gives mc an input that another of them saw with that seed.
 constexpr std::uint64_t kFirstMcSample = std::uint64_t{1} << 63;
 
-}  // namespace
+// Samples, batch by batch, and on which of them the event happens.
+class Trials {
+ public:
+  virtual ~Trials() = default;
+  // [n], of samples [first, first + n). Valid until the next call.
+  virtual std::span<const std::uint8_t> run(std::uint64_t first, std::size_t n) = 0;
+  // Of the last run.
+  virtual Trigger trigger(std::size_t i) const = 0;
+  // Of all that was run, n inputs.
+  virtual Cost cost(std::uint64_t n) const = 0;
+};
 
-void McConfig::validate() const {
-  if (budget == 0 || budget > std::uint64_t{1} << 62)
-    throw InputError("budget {}: expected at least one forward pass, at most 2^62", budget);
-}
+// What is said after independent tokens.
+class SaidTrials final : public Trials {
+ public:
+  SaidTrials(const Transformer& model, const Distribution& dist, const Target& target, std::uint64_t seed,
+             ThreadPool& pool)
+      : runner_(model, dist, seed, pool),
+        target_(target),
+        flops_(forward_flops(model.config(), dist.length())) {}
 
-Estimate mc(const Transformer& model, const Distribution& dist, const Target& target, const McConfig& config,
-            ThreadPool& pool, const Watch& watch) {
-  config.validate();
-  const Stopwatch stopwatch;
-  Estimate estimate{
-      .method = "mc", .target = target.ids(), .guarantee = Guarantee::kUnbiased, .seed = config.seed};
-  InputRunner runner(model, dist, config.seed, pool);
+  std::span<const std::uint8_t> run(std::uint64_t first, std::size_t n) override {
+    const std::span<const TokenId> said = runner_.run(first, n);
+    happened_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) happened_[i] = target_.contains(said[i]);
+    return happened_;
+  }
+  Trigger trigger(std::size_t i) const override {
+    const auto input = runner_.input(i);
+    return {.tokens = {input.begin(), input.end()}};
+  }
+  Cost cost(std::uint64_t n) const override {
+    const auto passes = static_cast<double>(n);
+    return {.forward = n, .flops = passes * flops_, .forward_equivalents = passes};
+  }
+
+ private:
+  InputRunner runner_;
+  const Target& target_;
+  double flops_;
+  std::vector<std::uint8_t> happened_;
+};
+
+// Any event, by its score.
+class ScoredTrials final : public Trials {
+ public:
+  ScoredTrials(const Transformer& model, const InputLaw& law, const Event& event, std::uint64_t seed,
+               ThreadPool& pool)
+      : law_(law),
+        event_(event),
+        seed_(seed),
+        pool_(pool),
+        scorer_(event.scorer(model, law, {}, pool)),
+        flops_(forward_flops(model.config(), law.facts().max_length)) {}
+
+  std::span<const std::uint8_t> run(std::uint64_t first, std::size_t n) override {
+    inputs_ = sample_inputs(law_, seed_, first, n, pool_);
+    const std::vector<std::uint64_t> numbers = sample_numbers(event_, law_, seed_, first, n);
+    scores_.resize(n);
+    work_ += scorer_->scores({inputs_.batch(), numbers}, scores_);
+    happened_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) happened_[i] = scores_[i] >= 0.0;
+    return happened_;
+  }
+  Trigger trigger(std::size_t i) const override {
+    const auto input = inputs_.sequence(i);
+    return {.tokens = {input.begin(), input.end()}, .margin = scores_[i]};
+  }
+  Cost cost(std::uint64_t) const override {
+    return {.forward = work_.forwards, .flops = work_.flops, .forward_equivalents = work_.flops / flops_};
+  }
+
+ private:
+  const InputLaw& law_;
+  const Event& event_;
+  std::uint64_t seed_;
+  ThreadPool& pool_;
+  std::unique_ptr<Scorer> scorer_;
+  double flops_;  // of a plain pass over the longest input
+  Inputs inputs_;
+  std::vector<double> scores_;
+  std::vector<std::uint8_t> happened_;
+  Work work_;
+};
+
+// All but the target and the seconds.
+Estimate mc_of(Trials& trials, const McConfig& config, const Watch& watch) {
+  Estimate estimate{.method = "mc", .guarantee = Guarantee::kUnbiased, .seed = config.seed};
   std::uint64_t hits = 0;
-  const auto count_hits = [&](std::uint64_t first, std::span<const TokenId> said) {
-    for (std::size_t i = 0; i < said.size(); ++i) {
-      if (!target.contains(said[i])) continue;
-      if (hits++ >= config.max_triggers) continue;
-      const auto input = runner.input(i);
-      estimate.triggers.push_back({.sample = first + i, .tokens = {input.begin(), input.end()}});
+  const auto count_hits = [&](std::uint64_t first, std::size_t n) {
+    const std::span<const std::uint8_t> happened = trials.run(first, n);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!happened[i] || hits++ >= config.max_triggers) continue;
+      estimate.triggers.push_back(trials.trigger(i));
+      estimate.triggers.back().sample = first + i;
     }
   };
-  const std::uint64_t n = for_each_batch(runner, kFirstMcSample, config.budget, count_hits, watch);
+  const std::uint64_t n = for_each_batch(kFirstMcSample, config.budget, count_hits, watch);
 
   const Interval interval = clopper_pearson(hits, n, estimate.confidence);
   estimate.log_p = std::log(static_cast<double>(hits) / static_cast<double>(n));
@@ -48,9 +122,38 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
         fmt::format("only {} of {} inputs gave the target: the interval is wide", hits, n));
   if (n < config.budget)
     estimate.warnings.push_back(fmt::format("ended after {} of {} inputs", n, config.budget));
-  estimate.cost.forward = n;
-  estimate.cost.flops = static_cast<double>(n) * forward_flops(model.config(), dist.length());
-  estimate.cost.forward_equivalents = static_cast<double>(n);
+  estimate.cost = trials.cost(n);
+  return estimate;
+}
+
+}  // namespace
+
+void McConfig::validate() const {
+  if (budget == 0 || budget > std::uint64_t{1} << 62)
+    throw InputError("budget {}: expected at least one forward pass, at most 2^62", budget);
+}
+
+Estimate mc(const Transformer& model, const Distribution& dist, const Target& target, const McConfig& config,
+            ThreadPool& pool, const Watch& watch) {
+  config.validate();
+  const Stopwatch stopwatch;
+  SaidTrials trials(model, dist, target, config.seed, pool);
+  Estimate estimate = mc_of(trials, config, watch);
+  estimate.target = target.ids();
+  estimate.cost.seconds = stopwatch.seconds();
+  return estimate;
+}
+
+Estimate mc(const Transformer& model, const InputLaw& law, const Event& event, const McConfig& config,
+            ThreadPool& pool, const Watch& watch) {
+  const Target* target = event.next_token();
+  if (law.tables() != nullptr && target != nullptr)
+    return mc(model, *law.tables(), *target, config, pool, watch);
+  config.validate();
+  const Stopwatch stopwatch;
+  ScoredTrials trials(model, law, event, config.seed, pool);
+  Estimate estimate = mc_of(trials, config, watch);
+  if (target != nullptr) estimate.target = target->ids();
   estimate.cost.seconds = stopwatch.seconds();
   return estimate;
 }
@@ -64,13 +167,12 @@ Method make_mc(SettingReader& s) {
   s.take(kBudget, config.budget);
   config.validate();
   return {.unit = "inputs",
-          .work = [config](const ModelConfig&, const Distribution&) { return config.budget; },
+          .work = [config](const Question&) { return config.budget; },
           .run =
-              [config](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
-                       const Watch& watch) {
+              [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
                 McConfig c = config;
                 c.seed = seed;
-                return mc(*in.model, *in.dist, target, c, pool, watch);
+                return mc(*q.model, *q.law, *q.event, c, pool, watch);
               }};
 }
 

@@ -35,9 +35,8 @@ std::uint64_t take_calibration(SettingReader& s);
 
 // Of methods with a temperature: the one that was set, or the shipped table's for this model and
 // distribution.
-double temperature_of(double set, std::string_view method, const MethodInput& in);
-std::function<void(const MethodInput&, SettingValues&)> settle_temperature(double set,
-                                                                           std::string_view method);
+double temperature_of(double set, std::string_view method, const Question& question);
+std::function<void(const Question&, SettingValues&)> settle_temperature(double set, std::string_view method);
 void tell_temperature(Estimate& estimate, double temperature);
 
 }  // namespace deeptail

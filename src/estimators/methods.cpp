@@ -73,20 +73,32 @@ Method make_method(const std::string& name, const std::vector<Setting>& settings
   return method;
 }
 
-std::string why_not(const Method& method, const QuestionKind& question) {
+void check_can_answer(const Method& method, const Question& question) {
   const std::string name = method.device == Device::kCpu
                                ? method.name
                                : fmt::format("{} on {}", method.name, name_of(method.device));
-  if (!question.has_model && !method.needs_activations())
-    return fmt::format("{} runs the model on its inputs: activations alone are not enough", name);
-  if (question.n_tokens != 1 && method.one_token)
-    return fmt::format("{} takes one target token, found {}", name, question.n_tokens);
+  if (question.model == nullptr && !method.needs_activations())
+    throw InputError("{} runs the model on its inputs: activations alone are not enough", name);
+  if (method.needs_tables && question.tables() == nullptr)
+    throw InputError(
+        "{} needs inputs whose tokens are drawn independently of each other, which those of {} are not", name,
+        printable(question.law->facts().name));
+  const Target* target = question.next_token();
+  if (method.needs_next_token && target == nullptr)
+    throw InputError("{} needs an event about the most likely next token, found \"{}\"", name,
+                     printable(question.event->text()));
+  if (method.one_token && target != nullptr && target->ids().size() != 1)
+    throw InputError("{} takes one target token, found {}", name, target->ids().size());
+  require_device(method.device);
+}
+
+std::string why_not(const Method& method, const Question& question) {
   try {
-    require_device(method.device);
+    check_can_answer(method, question);
+    return "";
   } catch (const InputError& e) {
     return e.what();
   }
-  return "";
 }
 
 }  // namespace deeptail

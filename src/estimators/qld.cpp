@@ -158,8 +158,10 @@ namespace {
 
 Method make_qld(SettingReader& s) {
   return {.calibration = take_calibration(s),
-          .run = [](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
-                    const Watch&) { return qld(*in.head, *in.activations, target, {.seed = seed}, pool); }};
+          .needs_next_token = true,
+          .run = [](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch&) {
+            return qld(*q.head, *q.activations, *q.next_token(), {.seed = seed}, pool);
+          }};
 }
 
 }  // namespace

@@ -146,11 +146,12 @@ Estimate qld_arc(const Head& head, const Activations& activations, const Target&
 namespace {
 
 Method make_qld_arc(SettingReader& s) {
-  return {
-      .calibration = take_calibration(s),
-      .one_token = true,
-      .run = [](const MethodInput& in, const Target& target, std::uint64_t seed, ThreadPool& pool,
-                const Watch&) { return qld_arc(*in.head, *in.activations, target, {.seed = seed}, pool); }};
+  return {.calibration = take_calibration(s),
+          .needs_next_token = true,
+          .one_token = true,
+          .run = [](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch&) {
+            return qld_arc(*q.head, *q.activations, *q.next_token(), {.seed = seed}, pool);
+          }};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // What every method's estimates have in common, alone or many at once.
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -17,46 +18,47 @@ std::uint64_t take_calibration(SettingReader& s) {
   return config.count;
 }
 
-double temperature_of(double set, std::string_view method, const MethodInput& in) {
+double temperature_of(double set, std::string_view method, const Question& question) {
   if (set > 0.0) return set;
-  return shipped_temperature(method, in.provenance.model, in.provenance.dist).value_or(1.0);
+  return shipped_temperature(method, question.provenance.model, question.provenance.dist).value_or(1.0);
 }
-std::function<void(const MethodInput&, SettingValues&)> settle_temperature(double set,
-                                                                           std::string_view method) {
-  return [set, method](const MethodInput& in, SettingValues& values) {
-    set_value(values, kTemperature, temperature_of(set, method, in));
+std::function<void(const Question&, SettingValues&)> settle_temperature(double set, std::string_view method) {
+  return [set, method](const Question& question, SettingValues& values) {
+    set_value(values, kTemperature, temperature_of(set, method, question));
   };
 }
 void tell_temperature(Estimate& estimate, double temperature) {
   estimate.diagnostics.insert(estimate.diagnostics.begin(), {"temperature", temperature});
 }
 
-Cost capture_cost(const ModelConfig& config, const Distribution& dist, std::uint64_t n, double seconds) {
+Cost capture_cost(const ModelConfig& config, const InputLaw& law, std::uint64_t n, double seconds) {
   return {.forward = n,
-          .flops = static_cast<double>(n) * forward_flops(config, dist.length()),
+          .flops = static_cast<double>(n) * forward_flops(config, law.facts().max_length),
           .seconds = seconds};
 }
 
 namespace {
 
-// A question as the method is asked it, or its answer where ties between tokens that always tie decide it:
-// methods on activations cannot see those.
+// The event as the method is asked about it, or the answer where ties between tokens that always tie decide
+// it: methods on activations cannot see those.
 struct Settled {
-  std::optional<Target> asked;
-  Estimate known = {};
+  std::optional<NextToken> asked = {};  // where it differs
+  std::optional<Estimate> known = {};
 };
 
-Settled settle_ties(const Method& method, const MethodInput& input, const MethodTask& task) {
-  if (!method.needs_activations()) return {.asked = task.target};
-  const std::vector<TokenId> ids = without_ties(*input.head, task.target);
-  const bool never = ids.empty(), always = ids.size() == input.head->d_vocab();
-  if (!never && !always) return {.asked = method.one_token ? task.target : Target(ids, *input.head)};
-  Estimate e{.method = method.name, .guarantee = Guarantee::kModelBased, .seed = task.seed};
+Settled settle_ties(const Method& method, const Question& question, std::uint64_t seed) {
+  if (!method.needs_activations()) return {};
+  const Head& head = *question.head;
+  const std::vector<TokenId> ids = without_ties(head, *question.next_token());
+  const bool never = ids.empty(), always = ids.size() == head.d_vocab();
+  if (!never && !always && method.one_token) return {};
+  if (!never && !always) return {.asked = NextToken(Target(ids, head))};
+  Estimate e{.method = method.name, .guarantee = Guarantee::kModelBased, .seed = seed};
   e.log_p = e.log_low = e.log_high = always ? 0.0 : -std::numeric_limits<double>::infinity();
   e.status = always ? Status::kOk : Status::kNotReachedUpperBound;
   e.warnings.emplace_back(always ? "all logits are the same, and ties go to the smallest id: always said"
                                  : "a smaller id has the same column of W_U, and ties go to it: never said");
-  return {.asked = std::nullopt, .known = std::move(e)};
+  return {.known = std::move(e)};
 }
 
 void add_capture(Cost& cost, const Cost& capture) {
@@ -68,52 +70,69 @@ void add_capture(Cost& cost, const Cost& capture) {
 }
 
 // What every estimate tells, whatever the method.
-Estimate finished(Estimate estimate, const Method& method, const MethodInput& input, const Target& target) {
-  estimate.target = target.ids();
-  estimate.provenance = input.provenance;
+Estimate finished(Estimate estimate, const Method& method, const Question& question) {
+  estimate.target = question.next_token() != nullptr ? question.next_token()->ids() : std::vector<TokenId>();
+  estimate.event = question.event->text();
+  estimate.provenance = question.provenance;
   estimate.provenance.device = name_of(method.device);
   estimate.settings = method.values;
-  if (method.settle) method.settle(input, estimate.settings);
+  if (method.settle) method.settle(question, estimate.settings);
   if (!std::isinf(estimate.log_p) && estimate.log_p < std::log(kSmallestChecked))
     estimate.warnings.push_back(fmt::format(
         "p is below {:.0e}: nothing so small has been checked here against a count or a closed form",
         kSmallestChecked));
   if (!method.needs_activations()) return estimate;
-  set_value(estimate.settings, kCalibration, static_cast<std::uint64_t>(input.activations->n));
-  add_capture(estimate.cost, input.capture_cost);
+  set_value(estimate.settings, kCalibration, static_cast<std::uint64_t>(question.activations->n));
+  add_capture(estimate.cost, question.capture_cost);
   return estimate;
 }
 
 }  // namespace
 
-Estimate run_method(const Method& method, const MethodInput& input, const Target& target, std::uint64_t seed,
-                    ThreadPool& pool, const Watch& watch) {
-  Settled question = settle_ties(method, input, {target, seed});
-  return finished(
-      question.asked ? method.run(input, *question.asked, seed, pool, watch) : std::move(question.known),
-      method, input, target);
+Estimate run_method(const Method& method, const Question& question, std::uint64_t seed, ThreadPool& pool,
+                    const Watch& watch) {
+  check_can_answer(method, question);
+  if (method.needs_activations() && question.activations == nullptr)
+    throw InputError("{} looks at activations, of which the question has none: capture {} of them first",
+                     method.name, method.calibration);
+  Settled settled = settle_ties(method, question, seed);
+  if (settled.known) return finished(*std::move(settled.known), method, question);
+  const Question asked = settled.asked ? question.about(*settled.asked) : question;
+  return finished(method.run(asked, seed, pool, watch), method, question);
 }
 
-void run_method_many(const Method& method, const MethodInput& input, std::span<const MethodTask> tasks,
-                     const Answers& answers, const Watch& watch) {
+void run_method_many(const Method& method, std::span<const MethodTask> tasks, const Answers& answers,
+                     const Watch& watch) {
   const auto tell = [&](std::size_t task, Estimate estimate) {
-    answers.on_estimate(task, finished(std::move(estimate), method, input, tasks[task].target));
+    answers.on_estimate(task, finished(std::move(estimate), method, tasks[task].question));
   };
+  std::deque<NextToken> events;  // that questions refer to
   std::vector<MethodTask> asked;
   std::vector<std::size_t> place;  // [asked]: of each among the tasks
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    Settled question = settle_ties(method, input, tasks[i]);
-    if (!question.asked) {
-      tell(i, std::move(question.known));
+    const auto& [question, seed] = tasks[i];
+    try {
+      check_can_answer(method, question);
+    } catch (const DeviceError&) {
+      throw;  // nobody would be answered
+    } catch (const InputError& e) {
+      if (!answers.on_refusal) throw;
+      answers.on_refusal(i, e.what());
       continue;
     }
-    asked.push_back({*std::move(question.asked), tasks[i].seed});
+    Settled settled = settle_ties(method, question, seed);
+    if (settled.known) {
+      tell(i, *std::move(settled.known));
+      continue;
+    }
+    if (settled.asked) events.push_back(*std::move(settled.asked));
+    asked.push_back({settled.asked ? question.about(events.back()) : question, seed});
     place.push_back(i);
   }
   Answers told{.on_estimate = [&](std::size_t k, Estimate e) { tell(place[k], std::move(e)); }};
   if (answers.on_refusal)
     told.on_refusal = [&](std::size_t k, const std::string& why) { answers.on_refusal(place[k], why); };
-  if (!asked.empty()) method.run_many(input, asked, told, watch);
+  if (!asked.empty()) method.run_many(asked, told, watch);
 }
 
 }  // namespace deeptail

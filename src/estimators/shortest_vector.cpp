@@ -10,8 +10,8 @@ namespace deeptail {
 namespace {
 
 constexpr double kViolated = 1e-12;  // of |normal| max(1, |x|): below is rounding
-constexpr double kDependent =
-    1e-10;  // a normal whose part outside the active ones is this small adds nothing
+// A normal whose part outside the active ones is this small adds nothing.
+constexpr double kDependent = 1e-10;
 constexpr std::size_t kWorking = 64;  // constraints taken in by one full pricing
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

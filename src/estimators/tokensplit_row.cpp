@@ -35,8 +35,8 @@ struct TokensplitSettings {
   TokensplitConfig config = {};
   Device device = Device::kCpu;
 
-  double budget(const ModelConfig& model, const Distribution& dist) const {
-    return config.budget > 0.0 ? config.budget : tokensplit_budget(model, dist, device);
+  double budget(const Question& q) const {
+    return config.budget > 0.0 ? config.budget : tokensplit_budget(q.model->config(), *q.law, device);
   }
   TokensplitConfig with_seed(std::uint64_t seed) const {
     TokensplitConfig c = config;
@@ -65,30 +65,29 @@ TokensplitSettings read_tokensplit(SettingReader& s) {
 Method make_tokensplit(SettingReader& s) {
   const TokensplitSettings settings = read_tokensplit(s);
   const bool on_cuda = settings.device == Device::kCuda;
-  const auto work = [settings](const ModelConfig& model, const Distribution& dist) {
-    return static_cast<std::uint64_t>(settings.budget(model, dist));
-  };
-  Method method{.settle =
-                    [work](const MethodInput& in, SettingValues& values) {
-                      set_value(values, kBudget, work(in.model->config(), *in.dist));
-                    },
-                .one_token = on_cuda,
-                .device = settings.device,
-                .unit = "forwards",
-                .work = work,
-                .run =
-                    [settings, on_cuda](const MethodInput& in, const Target& target, std::uint64_t seed,
-                                        ThreadPool& pool, const Watch& watch) {
-                      const TokensplitConfig config = settings.with_seed(seed);
-                      return on_cuda ? tokensplit_on_cuda(*in.model, *in.dist, target, config, watch)
-                                     : tokensplit(*in.model, *in.dist, target, config, pool, watch);
-                    }};
+  const auto work = [settings](const Question& q) { return static_cast<std::uint64_t>(settings.budget(q)); };
+  Method method{
+      .settle = [work](const Question& q, SettingValues& values) { set_value(values, kBudget, work(q)); },
+      .needs_tables = on_cuda,
+      .needs_next_token = on_cuda,
+      .one_token = on_cuda,
+      .device = settings.device,
+      .unit = "forwards",
+      .work = work,
+      .run =
+          [settings, on_cuda](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+            const TokensplitConfig config = settings.with_seed(seed);
+            return on_cuda ? tokensplit_on_cuda(*q.model, *q.tables(), *q.next_token(), config, watch)
+                           : tokensplit(*q.model, *q.law, *q.event, config, pool, watch);
+          }};
   if (on_cuda)
-    method.run_many = [settings](const MethodInput& in, std::span<const MethodTask> tasks,
-                                 const Answers& answers, const Watch& watch) {
+    method.run_many = [settings](std::span<const MethodTask> tasks, const Answers& answers,
+                                 const Watch& watch) {
       std::vector<TokensplitTask> all;
-      for (const MethodTask& task : tasks) all.push_back({task.target, settings.with_seed(task.seed)});
-      tokensplit_many(*in.model, *in.dist, all, answers, kTargetsAtOnce, watch);
+      for (const auto& [question, seed] : tasks)
+        all.push_back({*question.next_token(), settings.with_seed(seed)});
+      const Question& first = tasks.front().question;
+      tokensplit_many(*first.model, *first.tables(), all, answers, kTargetsAtOnce, watch);
     };
   return method;
 }

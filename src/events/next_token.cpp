@@ -143,15 +143,6 @@ double screened_logits(std::uint64_t accepted, const ModelConfig& config) {
   return 0.25 * static_cast<double>(accepted) * static_cast<double>(config.d_vocab);
 }
 
-Work& Work::operator+=(const Work& other) {
-  forwards += other.forwards;
-  rescored += other.rescored;
-  logits += other.logits;
-  flops += other.flops;
-  device_seconds += other.device_seconds;
-  return *this;
-}
-
 std::string NextToken::text() const { return fmt::format("says {}", fmt::join(target_.ids(), " or ")); }
 
 std::unique_ptr<Scorer> NextToken::scorer(const Transformer& model, const InputLaw& law,

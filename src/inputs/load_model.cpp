@@ -22,8 +22,11 @@ std::optional<NamedTokenizer> tokenizer_of_gguf(const std::string& path) {
 std::optional<NamedTokenizer> tokenizer_of(const ModelConfig& config, const std::string& folder) {
   if (is_gguf_file(folder)) return tokenizer_of_gguf(folder);
   if (config.tokenizer_file.empty()) return std::nullopt;
-  const InputFile file((std::filesystem::path(folder) / config.tokenizer_file).lexically_normal().string());
-  return NamedTokenizer{Tokenizer::parse(file.text(), file.path()), sha256_hex(file.bytes())};
+  return load_tokenizer((std::filesystem::path(folder) / config.tokenizer_file).lexically_normal().string());
+}
+
+NamedTokenizer load_tokenizer(const std::string& path) {
+  return {Tokenizer::load(path), sha256_of_file(path)};
 }
 
 LoadedModel load_model(const std::string& name_or_path) {

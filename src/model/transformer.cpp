@@ -4,6 +4,7 @@
 
 #include "core/data_places.h"
 #include "core/nearest.h"
+#include "deeptail/hub.h"
 #include "model/cpu/packed_weights.h"
 #include "model/families/family.h"
 #include "model/families/gguf_config.h"
@@ -22,8 +23,10 @@ ModelConfig read_config(const std::string& folder) {
     config.tokenizer_file = "tokenizer.json";  // HuggingFace's folders have it by this name
   if (config.model_name.empty()) {
     const fs::path whole = (fs::absolute(folder) / "").lexically_normal();  // ends in "/", also for "."
-    config.model_name = whole.parent_path().filename().string();
+    config.model_name =
+        hub_folder_name(whole.parent_path().string()).value_or(whole.parent_path().filename().string());
   }
+  if (config.tokenizer_file.empty()) config.tokenizer_file = hub_tokenizer_of(folder).value_or("");
   return config;
 }
 
@@ -77,6 +80,7 @@ bool is_model(const fs::path& folder) {
 }  // namespace
 
 std::string find_model(const std::string& name_or_path) {
+  if (is_hub_name(name_or_path)) return find_model(find_in_hub_cache(parse_hub_name(name_or_path)).path);
   std::error_code error;
   if (fs::is_directory(name_or_path, error)) return name_or_path;
   if (fs::is_regular_file(name_or_path, error)) {
@@ -89,6 +93,7 @@ std::string find_model(const std::string& name_or_path) {
     if (is_model(place / name_or_path)) return (place / name_or_path).string();
     tried.push_back(place.string());
   }
+  if (const auto hub = hub_alias(name_or_path)) return find_model(find_in_hub_cache(*hub).path);
   std::vector<std::string> names;
   for (const std::string& folder : list_models()) names.push_back(fs::path(folder).filename().string());
   throw InputError(

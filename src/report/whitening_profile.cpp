@@ -29,8 +29,7 @@ WhiteningProfile whitening_profile(const Activations& activations, ThreadPool& p
           .after = sorted_variances(moments(held_out, d, {u.data(), d}, pool))};
 }
 
-ReportExtras whitening_of(const Report& report, ThreadPool& pool,
-                          const std::function<void(std::size_t done)>& progress) {
+ReportExtras whitening_of(const Report& report, ThreadPool& pool, const Watch& watch) {
   constexpr std::uint64_t kActivations = 2048;
   ReportExtras out;
   std::string pair;  // at work
@@ -48,7 +47,8 @@ ReportExtras whitening_of(const Report& report, ThreadPool& pool,
             capture(model.transformer, load_distribution(dist, model), {.count = kActivations}, pool), pool));
         out.whitening.back().model = name;
         out.whitening.back().dist = dist;
-        if (progress) progress(out.whitening.size());
+        if (!goes_on(watch, progress_of(out.whitening.size(), report.models.size() * report.dists.size())))
+          return out;
       }
     }
   } catch (const InputError& e) {

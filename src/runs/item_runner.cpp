@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <deque>
 #include <limits>
 
 #include "core/json.h"
@@ -31,9 +32,9 @@ void check_unchanged(const RunHeader& header, const Provenance& loaded) {
 }
 
 // What a method that cannot treat this event has told us about it: nothing.
-Estimate no_answer(const SuiteVariant& variant, TokenId token, std::uint64_t seed, const std::string& why,
-                   const Provenance& provenance) {
-  Estimate e{.method = variant.method.name, .target = {token}};
+Estimate no_answer(const SuiteVariant& variant, const NextToken& event, std::uint64_t seed,
+                   const std::string& why, const Provenance& provenance) {
+  Estimate e{.method = variant.method.name, .target = event.next_token()->ids(), .event = event.text()};
   e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
   e.log_high = 0.0;
   e.status = Status::kNotReachedUpperBound;
@@ -54,11 +55,11 @@ std::string text_of(const std::optional<NamedTokenizer>& tokenizer, TokenId toke
 void repeat_rows(Activations& activations, std::size_t n) {
   const std::size_t d = activations.d_model, captured = activations.n;
   activations.values.resize(n * d);
-  activations.last_tokens.resize(n);
-  for (std::size_t i = captured; i < n; ++i) {
+  for (std::size_t i = captured; i < n; ++i)
     std::copy_n(activations.values.data() + (i - captured) * d, d, activations.values.data() + i * d);
+  if (!activations.last_tokens.empty()) activations.last_tokens.resize(n);
+  for (std::size_t i = captured; i < activations.last_tokens.size(); ++i)
     activations.last_tokens[i] = activations.last_tokens[i - captured];
-  }
   activations.n = n;
 }
 
@@ -71,7 +72,7 @@ bool ItemRunner::capture_for(std::uint64_t wanted, std::uint64_t seed, const Wat
   std::uint64_t first_batch = 0;
   bool given_up = false;
   activations_ =
-      capture(model_->transformer, dist_, {.count = wanted, .seed = seed}, pool_, [&](const Progress& p) {
+      capture(model_->transformer, *law_, {.count = wanted, .seed = seed}, pool_, [&](const Progress& p) {
         if (first_batch == 0) first_batch = p.done, first_seconds = stopwatch.seconds();
         given_up = given_up || !goes_on(watch, {});
         return !given_up && (p.done < fewest || stopwatch.seconds() < most_capture_seconds_);
@@ -98,8 +99,8 @@ bool ItemRunner::prepare(const GridItem& item, const Watch& watch) {
       model_.emplace(load_model(pair.model_path));
       model_path_ = pair.model_path;
     }
-    dist_ = load_distribution(pair.dist_path, *model_);
-    check_unchanged(grid_.header, provenance_of(*model_, dist_));
+    law_ = load_law(pair.dist_path, *model_);
+    check_unchanged(grid_.header, provenance_of(*model_, *law_));
     pair_ = item.pair;
   }
   const Method& method = grid_.suite.variants[item.variant].method;
@@ -125,38 +126,36 @@ bool ItemRunner::prepare(const GridItem& item, const Watch& watch) {
   return true;
 }
 
-MethodInput ItemRunner::model_input() const {
-  return {.model = &model_->transformer,
-          .dist = &dist_,
-          .head = &model_->head(),
-          .provenance = provenance_of(*model_, dist_)};
+Question ItemRunner::question(const GridItem& item, const Event& event) const {
+  const GridPair& pair = grid_.pairs[item.pair];
+  Question question(*model_, *law_, event);
+  if (const std::uint64_t count = pair.targets[item.target].count; count > 0)
+    question.likely_log_p = std::log(static_cast<double>(count) / static_cast<double>(pair.samples));
+  if (grid_.suite.variants[item.variant].method.needs_activations()) {
+    question.activations = &activations_;
+    question.capture_cost = capture_cost(model_->config(), *law_, captured_, capture_seconds_);
+  }
+  return question;
 }
 
 Estimate ItemRunner::estimate(const GridItem& item, const Watch& watch) {
   const SuiteVariant& variant = grid_.suite.variants[item.variant];
-  const GridPair& pair = grid_.pairs[item.pair];
-  const TokenId token = pair.targets[item.target].token;
-  const bool on_cloud = variant.method.needs_activations();
+  const TokenId token = grid_.pairs[item.pair].targets[item.target].token;
   const std::uint64_t seed = grid_.seed(item);
-  MethodInput input = model_input();
-  if (const std::uint64_t count = pair.targets[item.target].count; count > 0)
-    input.likely_log_p = std::log(static_cast<double>(count) / static_cast<double>(pair.samples));
-  if (on_cloud) {
-    input.activations = &activations_;
-    input.capture_cost = capture_cost(model_->config(), dist_, captured_, capture_seconds_);
-  }
+  const NextToken event(Target({token}, model_->head()));
+  const Question asked = question(item, event);
   try {
     if (!refused_.empty()) throw InputError("{}", refused_);
-    if (on_cloud)
+    if (variant.method.needs_activations())
       check_activations(
           activations_, model_->config().d_model,
-          fmt::format("activations of {} on {}", input.provenance.model, input.provenance.dist));
-    return run_method(variant.method, input, Target({token}, *input.head), seed, pool_, watch);
+          fmt::format("activations of {} on {}", asked.provenance.model, asked.provenance.dist));
+    return run_method(variant.method, asked, seed, pool_, watch);
   } catch (const DeviceError&) {
     throw;  // the other items would fail, too
   } catch (const InputError& e) {
     // One event that a method cannot treat must not keep the run from all others.
-    return no_answer(variant, token, seed, e.what(), input.provenance);
+    return no_answer(variant, event, seed, e.what(), asked.provenance);
   }
 }
 
@@ -189,10 +188,12 @@ bool ItemRunner::run_many(std::span<const GridItem* const> items,
                           const Watch& watch) {
   if (!prepare(*items.front(), watch)) return false;
   const SuiteVariant& variant = grid_.suite.variants[items.front()->variant];
+  std::deque<NextToken> events;  // that questions refer to
   std::vector<MethodTask> tasks;
   for (const GridItem* item : items) {
     const TokenId token = grid_.pairs[item->pair].targets[item->target].token;
-    tasks.push_back({Target({token}, model_->head()), grid_.seed(*item)});
+    events.emplace_back(Target({token}, model_->head()));
+    tasks.push_back({question(*item, events.back()), grid_.seed(*item)});
   }
   std::atomic<bool> given_up = false;
   const auto tell = [&](std::size_t i, Estimate e) {
@@ -200,15 +201,11 @@ bool ItemRunner::run_many(std::span<const GridItem* const> items,
     const double seconds = e.cost.seconds;
     on_line(*items[i], line_of(*items[i], std::move(e), seconds));
   };
-  run_method_many(variant.method, model_input(), tasks,
-                  {.on_estimate = tell,
-                   .on_refusal =
-                       [&](std::size_t i, const std::string& why) {
-                         const TokenId token = tasks[i].target.ids().front();
-                         tell(i,
-                              no_answer(variant, token, tasks[i].seed, why, provenance_of(*model_, dist_)));
-                       }},
-                  [&](const Progress& p) { return !(given_up = given_up || !goes_on(watch, p)); });
+  const auto refuse = [&](std::size_t i, const std::string& why) {
+    tell(i, no_answer(variant, events[i], tasks[i].seed, why, tasks[i].question.provenance));
+  };
+  const Watch asked = [&](const Progress& p) { return !(given_up = given_up || !goes_on(watch, p)); };
+  run_method_many(variant.method, tasks, {.on_estimate = tell, .on_refusal = refuse}, asked);
   return !given_up;
 }
 

@@ -1,5 +1,4 @@
-// Computes items of a grid, keeping what the next one may share: the model, the distribution, the
-// activations.
+// Computes items of a grid, keeping what the next one may share: the model, the law, the activations.
 #pragma once
 
 #include <functional>
@@ -45,17 +44,17 @@ class ItemRunner {
 
  private:
   bool capture_for(std::uint64_t wanted, std::uint64_t seed, const Watch& watch);
+  Question question(const GridItem& item, const Event& event) const;
   Estimate estimate(const GridItem& item, const Watch& watch);
-  MethodInput model_input() const;
   std::string line_of(const GridItem& item, Estimate estimate, double seconds) const;
 
   const Grid& grid_;
   ThreadPool& pool_;
   double most_capture_seconds_;
-  std::optional<std::uint32_t> pair_;  // that the distribution and the activations are of
+  std::optional<std::uint32_t> pair_;  // that the law and the activations are of
   std::string model_path_ = {};
   std::optional<LoadedModel> model_;
-  Distribution dist_ = {};
+  std::unique_ptr<InputLaw> law_;
   Activations activations_ = {};
   std::string refused_ = {};  // why there are no activations: the machine has no room for them
   std::uint64_t captured_ = 0, captured_seed_ = 0;  // activations that are kept: how many, and whose

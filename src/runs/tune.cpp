@@ -82,10 +82,9 @@ std::optional<TuneResult> run_tune_cell(const TuneSubject& subject, const TuneCo
     return !(stopped = !goes_on(watch, {.share = share}));
   };
   const Method method = method_of_cell(config, cell);
-  const MethodInput input{.model = &subject.model, .dist = &subject.dist};
   for (const TokenId id : targets) {
-    const Target target({id}, subject.model.head());
-    const Estimate e = run_method(method, input, target, config.seed, pool, asked);
+    const NextToken event(Target({id}, subject.model.head()));
+    const Estimate e = run_method(method, {subject.model, subject.law, event}, config.seed, pool, asked);
     if (stopped) return std::nullopt;
     q.push_back(subject.truth.q(id));
     p.push_back(std::exp(e.log_p));

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <tuple>
 
@@ -16,10 +17,10 @@ namespace deeptail {
 
 namespace {
 
-// A model, a distribution and the truth about them.
+// A model, a law and the truth about them.
 struct TunePair {
   Transformer model;
-  Distribution dist;
+  std::unique_ptr<InputLaw> law;
   Truth truth;
 };
 using TunePairs = std::map<std::pair<std::string, std::string>, TunePair>;
@@ -29,10 +30,10 @@ TunePairs load_tune_pairs(const TuneConfig& config) {
   for (const std::string& name : config.models) {
     const LoadedModel model = load_model(name);
     for (const std::string& dist : config.dists) {
-      Distribution inputs = load_distribution(dist, model);
-      Truth truth = read_counts_of(provenance_of(model, inputs), model.config().d_vocab,
+      auto law = load_law(dist, model);
+      Truth truth = read_counts_of(provenance_of(model, *law), model.config().d_vocab,
                                    truth_path(truth_name(name, dist), name, dist));
-      pairs.emplace(std::pair(name, dist), TunePair{model.transformer, std::move(inputs), std::move(truth)});
+      pairs.emplace(std::pair(name, dist), TunePair{model.transformer, std::move(law), std::move(truth)});
     }
   }
   return pairs;
@@ -96,7 +97,7 @@ void run_cells(const TuneConfig& config, std::span<const TuneCell> pending, Resu
     if (!findings.goes_on()) return;
     const TunePair& pair = pairs.at({pending[i].model, pending[i].dist});
     ThreadPool one(1);
-    const auto result = run_tune_cell({pair.model, pair.dist, pair.truth}, config, pending[i], one,
+    const auto result = run_tune_cell({pair.model, *pair.law, pair.truth}, config, pending[i], one,
                                       [&](const Progress&) { return findings.goes_on(); });
     if (result) findings.add(config, pending[i], *result, file);
   });

@@ -266,36 +266,6 @@ void Unpickler::build() {
 
 }  // namespace
 
-std::string_view name_of(PickleKind kind) {
-  switch (kind) {
-    case PickleKind::kNone:
-      return "None";
-    case PickleKind::kBool:
-      return "bool";
-    case PickleKind::kInt:
-      return "int";
-    case PickleKind::kFloat:
-      return "float";
-    case PickleKind::kString:
-      return "string";
-    case PickleKind::kBytes:
-      return "bytes";
-    case PickleKind::kTuple:
-      return "tuple";
-    case PickleKind::kList:
-      return "list";
-    case PickleKind::kDict:
-      return "dictionary";
-    case PickleKind::kGlobal:
-      return "global";
-    case PickleKind::kCall:
-      return "object";
-    case PickleKind::kPersistent:
-      return "storage";
-  }
-  throw std::logic_error("name_of: not a PickleKind");
-}
-
 Pickle parse_pickle(std::span<const std::byte> pickle, std::string_view where,
                     std::span<const PickleGlobal> allowed) {
   return Unpickler(pickle, where, allowed).run();

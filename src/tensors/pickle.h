@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "deeptail/core.h"
+#include "deeptail/enum_names.h"
 
 namespace deeptail {
 
@@ -34,7 +35,11 @@ enum class PickleKind {
   kPersistent
 };
 
-std::string_view name_of(PickleKind kind);
+template <>
+struct EnumNames<PickleKind> {
+  static constexpr std::string_view kAll[] = {"None",  "bool", "int",        "float",  "string", "bytes",
+                                              "tuple", "list", "dictionary", "global", "object", "storage"};
+};
 
 struct PickleValue {
   PickleKind kind = PickleKind::kNone;

@@ -4,6 +4,7 @@
 
 #include "deeptail/core.h"
 #include "text/nfc.h"
+#include "text/unicode.h"
 
 namespace deeptail {
 
@@ -73,9 +74,17 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
   return replacer.finish();
 }
 
-bool Normalizer::prepends() const {
-  return std::any_of(steps_.begin(), steps_.end(),
-                     [](const Step& step) { return std::holds_alternative<Prepend>(step); });
+bool Normalizer::keeps_places() const {
+  const auto is_character = [](std::string_view text) {
+    return !text.empty() && code_point_at(text, 0).length == text.size();
+  };
+  return std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {
+    if (std::holds_alternative<Nfc>(step)) return true;
+    const auto* replace = std::get_if<Replace>(&step);
+    if (replace == nullptr) return false;
+    const auto* literal = std::get_if<std::string>(&replace->pattern);
+    return literal != nullptr && is_character(*literal) && is_character(replace->content);
+  });
 }
 
 std::string Normalizer::apply(std::string_view text) const {

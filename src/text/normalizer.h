@@ -28,7 +28,8 @@ class Normalizer {
   explicit Normalizer(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
   bool empty() const { return steps_.empty(); }
-  bool prepends() const;
+  // Whether what is at the beginning of a text was there before: NFC, and one character for another.
+  bool keeps_places() const;
 
   // `text` must be valid UTF-8. Throws InputError for steps that make a text many times as long.
   std::string apply(std::string_view text) const;

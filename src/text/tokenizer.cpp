@@ -63,12 +63,17 @@ Bpe make_bpe(const TokenizerSpec& spec) {
   return Bpe(std::move(config));
 }
 
+// What an added token is found as, and stands for.
+std::string text_in(const TokenizerSpec& spec, const AddedToken& token) {
+  return token.normalized ? spec.normalizer.apply(token.content) : token.content;
+}
+
 AddedTokenFinder make_finder(const TokenizerSpec& spec, bool normalized) {
   std::vector<AddedToken> chosen;
   std::vector<std::string> patterns;
   for (const AddedToken& token : spec.added) {
     if (token.normalized != normalized) continue;
-    std::string pattern = normalized ? spec.normalizer.apply(token.content) : token.content;
+    std::string pattern = text_in(spec, token);
     if (pattern.empty()) continue;  // no text is ever that
     chosen.push_back(token);
     patterns.push_back(std::move(pattern));
@@ -93,7 +98,10 @@ struct Tokenizer::Impl {
     tokens.resize(static_cast<std::size_t>(largest) + 1);
 
     // Of tokens that stand for the same bytes, id_of gives the one that encode would give.
-    for (const AddedToken& token : spec.added) add(token.content, token.id, Decoder::Kind::added);
+    for (const AddedToken& token : spec.added) {
+      add(text_in(spec, token), token.id, Decoder::Kind::added);
+      ids.try_emplace(token.content, token.id);
+    }
     const auto comes_later = [&](const std::string& entry) {
       return pre_tokenizer.bytes ? !bytes_from_alphabet(entry) : byte_of_token(entry).has_value();
     };

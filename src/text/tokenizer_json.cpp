@@ -12,13 +12,13 @@ namespace {
 // Combinations whose parts are understood one by one, but not together.
 void check_together(const TokenizerSpec& spec, std::string_view where) {
   const auto& steps = spec.pre_tokenizer.steps;
-  // The library would then count several pieces as the first.
-  const bool first_later = std::any_of(steps.begin() + (steps.empty() ? 0 : 1), steps.end(),
-                                       [](const auto& step) { return step.prefix_at_start_only; });
-  if (spec.normalizer.prepends() && first_later)
+  // What counts as first then depends on how the library keeps account of removed characters.
+  if (!spec.normalizer.keeps_places() &&
+      std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.prefix_at_start_only; }))
     throw InputError(
-        "{}: a Prepend normalizer, and a Metaspace with prepend_scheme \"first\" after other pre-tokenizers, "
-        "are not supported together",
+        "{}: a Metaspace with prepend_scheme \"first\" is supported only with the normalizers NFC and "
+        "Replace of "
+        "one character by another",
         where);
   if (!spec.model.byte_fallback || !spec.pre_tokenizer.bytes) return;
   throw InputError("{}: byte_fallback true and a ByteLevel pre-tokenizer are not supported together", where);

@@ -1,5 +1,5 @@
 // The library says what is wrong, and the command line which flag helps: no message below src/cli names a
-// flag, and no code listens to the words of an error.
+// flag, and no code listens to the words of an error. Progress is told in one way.
 #include <functional>
 #include <regex>
 #include <vector>
@@ -69,6 +69,18 @@ TEST(Hints, NoCodeListensToTheWordsOfAnError) {
   for_each_line([&](const std::string& file, const std::string& line) {
     EXPECT_FALSE(std::regex_search(line, listens)) << file << ": " << line;
   });
+}
+
+// How far, and whether to go on: a Watch says both.
+TEST(Sources, ProgressHasOneSpelling) {
+  const std::regex other(R"(std::function<bool\(|[kK]eep_?[gG]oing)");
+  std::size_t watches = 0;
+  for_each_line([&](const std::string& file, const std::string& line) {
+    watches += line.find("const Watch& watch") != std::string::npos;
+    if (line.find("using Watch = ") != std::string::npos) return;
+    EXPECT_FALSE(std::regex_search(line, other)) << file << ": " << line;
+  });
+  EXPECT_GT(watches, 30u);
 }
 
 class HintsCommand : public CliTest {};

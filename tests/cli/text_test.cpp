@@ -20,7 +20,45 @@ TEST_F(TextTest, TokenizeAndDetokenizeAreInverse) {
   EXPECT_EQ(json("model detokenize --model dt-1l 3595 377").at("text"), "To be");
 }
 
+// A small Llama's tokenizer, whose template has <s>; a path instead of a model.
+TEST_F(TextTest, WhatGoesBeforeAText) {
+  const std::string llama = "--model " + std::string(DEEPTAIL_TEST_DATA) + "/tokenizer/kinds/llama2.json ";
+  const std::string ids = run("model tokenize " + llama + "--bos none 'a dog'").out;
+  EXPECT_EQ(run("model tokenize " + llama + "'a dog'").out, "1 " + ids);
+  EXPECT_EQ(run("model tokenize " + llama + "--bos auto 'a dog'").out, "1 " + ids);
+  EXPECT_EQ(run("model tokenize " + llama + "--bos 2 'a dog'").out, "2 " + ids);
+  write("ids", ids);
+  EXPECT_EQ(run("model detokenize " + llama + "- < " + path("ids")).out, "a dog\n");
+  EXPECT_EQ(json("model tokenize " + llama + "' a'").at("text"), " a");
+  const Outcome twice = run("model tokenize " + llama + "'<s>a'");
+  EXPECT_TRUE(twice.out.starts_with("1 1 ")) << twice.out;
+  EXPECT_NE(twice.err.find("the text begins with \"<s>\", and the tokenizer puts another before it"),
+            std::string::npos)
+      << twice.err;
+  EXPECT_EQ(run("model tokenize " + llama + "--bos none '<s>a'").err, "");
+  EXPECT_EQ(run("model tokenize --model dt-1l 'To be'").out, "3595 377\n");
+  EXPECT_EQ(run("model tokenize --model dt-1l --bos 0 'To be'").out, "0 3595 377\n");
+  EXPECT_EQ(run("model logits --model dt-1l --text 'To be' --bos 0").out,
+            run("model logits --model dt-1l --tokens 0,3595,377").out);
+}
+
+TEST_F(TextTest, ATokenizerConfigSaysWhatGoesBefore) {
+  std::filesystem::copy(std::string(DEEPTAIL_SOURCE) + "/models/tokenizer.json", path("tokenizer.json"));
+  EXPECT_EQ(run("model tokenize --model " + path("tokenizer.json") + " 'To be'").out, "3595 377\n");
+  write("tokenizer_config.json", R"({"add_bos_token":true,"bos_token":{"content":"<|BOS|>"}})");
+  EXPECT_EQ(run("model tokenize --model " + path("tokenizer.json") + " 'To be'").out, "0 3595 377\n");
+  EXPECT_EQ(run("model tokenize --model " + path("") + " 'To be'").out, "0 3595 377\n");
+  write("tokenizer_config.json", R"({"add_bos_token":true,"bos_token":"<s>"})");
+  refused("model tokenize --model " + path("tokenizer.json") + " x", "\"<s>\" is no token of the tokenizer");
+}
+
 TEST_F(TextTest, MistakesAreTold) {
+  for (const char* bad : {"-1", "x", "1.5", "99999999999", "1x"})
+    refused(std::string("model tokenize --model dt-1l x --bos ") + bad,
+            "--bos: expected auto, none or a token's id");
+  refused("model tokenize --model dt-1l x --bos 5000", "there is no token 5000");
+  refused("model logits --model dt-1l --text x --bos x", "--bos: expected auto, none or a token's id");
+
   refused("model detokenize --model dt-1l x", "IDS: expected whole numbers separated by commas or spaces");
   refused("model detokenize --model dt-1l 999999", "999999");
   refused("model tokenize --model dt-l1 x", "did you mean \"dt-1l\"?");

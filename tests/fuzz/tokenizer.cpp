@@ -1,5 +1,5 @@
-// Bytes up to the first NUL: a tokenizer.json. The rest: text for it, and for a fixed tokenizer that must
-// give it back.
+// Bytes up to the first NUL: a tokenizer.json. The rest: text for it, and for fixed tokenizers that must give
+// it back.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +9,9 @@
 #include "deeptail/core.h"
 #include "deeptail/text.h"
 #include "text/byte_alphabet.h"
+#include "text/byte_token.h"
+#include "text/unicode.h"
+#include "text/vocabulary.h"
 
 namespace {
 
@@ -34,11 +37,27 @@ Tokenizer make_fixed() {
   return Tokenizer::parse(json_text(document), "fixed");
 }
 
+// Pieces, and bytes for other characters.
+Tokenizer make_sentencepiece() {
+  Vocabulary v;
+  for (int byte = 0; byte < 256; ++byte) {
+    v.tokens.push_back(byte_token(static_cast<unsigned char>(byte)));
+    v.types.push_back(TokenType::byte);
+  }
+  for (const char* piece :
+       {"\u2581", "t", "h", "e", "a", "th", "he", "the", "\u2581the", "aa", "aaaa", "\u00e9"})
+    v.tokens.emplace_back(piece);
+  v.types.resize(v.tokens.size(), TokenType::normal);
+  for (std::size_t i = 0; i < v.tokens.size(); ++i) v.scores.push_back(-static_cast<float>(i % 7));
+  return Tokenizer::make(spec_of(v, "fixed"), "fixed");
+}
+
 void use(const Tokenizer& tokenizer, std::string_view text) {
   const auto ids = tokenizer.encode(text);
   for (const TokenId id : ids)
     if (id < 0 || static_cast<std::size_t>(id) >= tokenizer.vocab_size()) std::abort();
   tokenizer.decode(ids);
+  if (tokenizer.encode_input(text).size() != ids.size() + tokenizer.bos().size()) std::abort();
 }
 
 }  // namespace
@@ -53,5 +72,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const InputError&) {
   }
   if (fixed.decode(fixed.encode(input)) != input) std::abort();
+  static const Tokenizer pieces = make_sentencepiece();
+  const std::string_view valid = input.substr(0, valid_utf8_prefix(input));
+  if (valid.find("\u2581") == std::string_view::npos && pieces.decode(pieces.encode(valid)) != valid)
+    std::abort();
   return 0;
 }

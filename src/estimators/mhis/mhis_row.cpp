@@ -47,15 +47,17 @@ Method make_mhis(SettingReader& s) {
   const std::uint64_t work = config.work();
   const bool short_burn_in = config.burn_in < usual;
   return {.settle = settle_temperature(temperature, kMhisRow.name),
+          .needs_tables = true,
+          .needs_next_token = true,
           .unit = "samples",
-          .work = [work](const ModelConfig&, const Distribution&) { return work; },
+          .work = [work](const Question&) { return work; },
           .run =
-              [config, temperature, short_burn_in](const MethodInput& in, const Target& target,
-                                                   std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+              [config, temperature, short_burn_in](const Question& q, std::uint64_t seed, ThreadPool& pool,
+                                                   const Watch& watch) {
                 MhisConfig c = config;
                 c.seed = seed;
-                c.temperature = temperature_of(temperature, kMhisRow.name, in);
-                Estimate estimate = mhis(*in.model, *in.dist, target, c, pool, watch);
+                c.temperature = temperature_of(temperature, kMhisRow.name, q);
+                Estimate estimate = mhis(*q.model, *q.tables(), *q.next_token(), c, pool, watch);
                 tell_temperature(estimate, c.temperature);
                 if (short_burn_in)
                   estimate.warnings.push_back(fmt::format(

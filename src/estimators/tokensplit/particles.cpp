@@ -28,12 +28,8 @@ InputParticles::InputParticles(const TokenProblem& problem, std::size_t max_part
 
 void InputParticles::sample(std::size_t n, std::uint64_t seed) {
   numbers_.law.resize(n * law_parts_);
-  numbers_.event.resize(n * event_parts_);
+  numbers_.event = sample_numbers(problem_.event, problem_.law, seed, 0, n);
   sample_parts(problem_.law, seed, 0, pool_, numbers_.law);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t part = 0; part < event_parts_; ++part)
-      numbers_.event[i * event_parts_ + part] =
-          uniform64({seed, Stream::kInputs}, i, static_cast<std::uint32_t>(law_parts_ + part));
   problem_.law.make(numbers_.law, inputs_, pool_);
 }
 

@@ -13,8 +13,8 @@ struct PilotConfig {
   double survive_fraction = 0.2;
   double forgotten = 0.1;  // parent correlation at which a level has moved enough
   std::size_t max_moves = 1024;
-  double flops =
-      std::numeric_limits<double>::infinity();  // of the whole pilot, about; it gives up at thrice that
+  // Of the whole pilot, about; it gives up at thrice that.
+  double flops = std::numeric_limits<double>::infinity();
 };
 
 // What the replicas run on.

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "deeptail/activations.h"
+#include "unit/chain_law.h"
 
 namespace deeptail {
 namespace {
@@ -34,6 +35,20 @@ TEST(Capture, IsTheSameForAnyNumberOfThreadsAndGrows) {
   const Activations few = capture(zoo.model, zoo.dist, {.count = 50}, one);
   const Activations more = capture(zoo.model, zoo.dist, {.count = 70}, seven);
   EXPECT_TRUE(std::equal(few.values.begin(), few.values.end(), more.values.begin()));
+}
+
+// Where positions are not independent draws, there is no last one that varies.
+TEST(Capture, InputsOfAnyLaw) {
+  const Zoo zoo;
+  ThreadPool pool(2);
+  const std::size_t n = 30, d = zoo.model.config().d_model;
+  const ChainLaw law(8, zoo.model.config().d_vocab);
+  const Activations a = capture(zoo.model, law, {.count = n, .seed = 5}, pool);
+  const Inputs inputs = sample_inputs(law, 5, std::uint64_t{1} << 62, n, pool);
+  AlignedVector<float> expected(n * d);
+  final_residuals(zoo.model, inputs.batch(), pool, {expected.data(), d});
+  EXPECT_EQ(a.values, expected);
+  EXPECT_TRUE(a.last_tokens.empty());
 }
 
 TEST(Capture, EndsEarlyWhenToldTo) {

@@ -10,7 +10,7 @@ namespace deeptail {
 namespace {
 
 TEST(EstimateJson, FieldsAndTheirOrder) {
-  Estimate e{.method = "mc", .target = {3, 7}};
+  Estimate e{.method = "mc", .target = {3, 7}, .event = "says 3 or 7"};
   e.log_p = std::log(1e-4), e.log_low = std::log(5e-5), e.log_high = std::log(2e-4);
   e.seed = 9;
   e.settings = {{"budget", std::uint64_t{1} << 60}, {"taper", 8.0}, {"device", "cpu"}, {"moves", {}}};
@@ -22,12 +22,12 @@ TEST(EstimateJson, FieldsAndTheirOrder) {
   e.provenance = {.model = "m", .dist = "d", .model_sha256 = "x", .dist_sha256 = "y"};
   const std::string text = to_json(e);
   const Json json = parse_json(text, "test");
-  EXPECT_EQ(json.size(), 20u);
+  EXPECT_EQ(json.size(), 21u);
   std::size_t at = 0;
   for (const char* key :
-       {"p",           "log10_p",  "ci95",      "status",   "guarantee",   "method",    "model",
-        "dist",        "target",   "seed",      "settings", "cost",        "levels",    "warnings",
-        "diagnostics", "triggers", "positions", "replicas", "certain_low", "provenance"}) {
+       {"p",        "log10_p",     "ci95",     "status",    "guarantee", "method",      "model",
+        "dist",     "target",      "event",    "seed",      "settings",  "cost",        "levels",
+        "warnings", "diagnostics", "triggers", "positions", "replicas",  "certain_low", "provenance"}) {
     EXPECT_TRUE(json.contains(key)) << key;
     at = text.find(fmt::format("\"{}\":", key), at);
     ASSERT_NE(at, std::string::npos) << key;
@@ -38,6 +38,7 @@ TEST(EstimateJson, FieldsAndTheirOrder) {
   EXPECT_EQ(json.at("status"), "ok");
   EXPECT_EQ(json.at("guarantee"), "unbiased");
   EXPECT_EQ(json.at("target"), (std::vector<int>{3, 7}));
+  EXPECT_EQ(json.at("event"), "says 3 or 7");
   EXPECT_EQ(json.at("settings").at("budget"), std::uint64_t{1} << 60);
   EXPECT_EQ(json.at("settings").at("taper"), 8.0);
   EXPECT_EQ(json.at("settings").at("device"), "cpu");

@@ -5,6 +5,8 @@
 
 #include "sizes.h"
 #include "subject.h"
+#include "unit/chain_law.h"
+#include "unit/estimators/counting_model.h"
 
 namespace deeptail {
 namespace {
@@ -65,6 +67,76 @@ TEST(Mc, NeverSeenHasAnUpperBound) {
   EXPECT_NEAR(std::exp(e.log_high), -std::expm1(std::log(0.025) / 500), 1e-15);
   EXPECT_EQ(e.status, Status::kNotReachedUpperBound);
   EXPECT_TRUE(e.triggers.empty());
+}
+
+// As NextToken, but known only by its scores.
+class Scored final : public Event {
+ public:
+  explicit Scored(const Target& target) : next_(target) {}
+  std::string text() const override { return "scored"; }
+  std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
+                                 ThreadPool& pool) const override {
+    return next_.scorer(model, law, options, pool);
+  }
+  ScorerBytes bytes(const ModelConfig& config, const InputLaw& law) const override {
+    return next_.bytes(config, law);
+  }
+
+ private:
+  NextToken next_;
+};
+
+TEST(Mc, ByScoresAsByWhatIsSaid) {
+  const TokenTables law(shipped("hex"));
+  const Target target({69, 67}, dt_1l().head());
+  ThreadPool pool(2);
+  const McConfig config{.budget = sized(2000, 500), .seed = 3};
+  const Estimate said = mc(dt_1l(), *law.tables(), target, config, pool);
+  const Estimate next = mc(dt_1l(), law, NextToken(target), config, pool);
+  const Estimate scored = mc(dt_1l(), law, Scored(target), config, pool);
+  EXPECT_EQ(next.log_p, said.log_p);
+  EXPECT_EQ(scored.log_p, said.log_p);
+  EXPECT_EQ(scored.log_high, said.log_high);
+  EXPECT_EQ(scored.cost.forward, said.cost.forward);
+  EXPECT_EQ(scored.cost.flops, said.cost.flops);
+  EXPECT_EQ(scored.cost.forward_equivalents, said.cost.forward_equivalents);
+  EXPECT_TRUE(scored.target.empty());
+  ASSERT_EQ(scored.triggers.size(), said.triggers.size());
+  for (std::size_t i = 0; i < said.triggers.size(); ++i) {
+    EXPECT_EQ(next.triggers[i].tokens, said.triggers[i].tokens);
+    EXPECT_EQ(scored.triggers[i].sample, said.triggers[i].sample);
+    EXPECT_EQ(scored.triggers[i].tokens, said.triggers[i].tokens);
+    EXPECT_GE(scored.triggers[i].margin, 0.0);
+  }
+}
+
+// Inputs of unequal lengths, and an answer that is drawn: a die with four faces shows 3, and the input is as
+// short as it can be. The two are independent: (1/4) kStop.
+TEST(Mc, AnyLawAndAnyEvent) {
+  const ChainLaw law(13, CountingModel::kVocab);
+  const CountingModel toy(12, {0.25, 0.25, 0.25, 0.25}, 36);  // any model
+  const CallbackEvent event(
+      "short and 3",
+      [](const EventInputs& in, std::span<double> out) {
+        for (std::size_t i = 0; i < out.size(); ++i)
+          out[i] = in.inputs.length_of(i) == 2 && in.numbers[i] >> 62 == 3 ? 0.0 : -1.0;
+      },
+      1);
+  const std::uint64_t n = sized(40000, 4000);
+  std::string first;
+  for (const std::size_t threads : {1, 2, 7}) {
+    ThreadPool pool(threads);
+    Estimate e = mc(toy.model(), law, event, {.budget = n, .seed = 5}, pool);
+    const double truth = 0.25 * ChainLaw::kStop;
+    const double error = std::sqrt(truth * (1.0 - truth) / static_cast<double>(n));
+    EXPECT_NEAR(std::exp(e.log_p), truth, 4.0 * error);  // a fixed seed; false alarm 6e-5
+    for (const Trigger& t : e.triggers) EXPECT_EQ(t.tokens.size(), 2u);
+    EXPECT_EQ(e.cost.forward, n);
+    EXPECT_LT(e.cost.forward_equivalents, static_cast<double>(n));  // most inputs are shorter
+    e.cost.seconds = 0.0;
+    if (first.empty()) first = to_json(e);
+    EXPECT_EQ(to_json(e), first) << threads << " threads";
+  }
 }
 
 TEST(Mc, StopsWhenToldAndSaysSo) {

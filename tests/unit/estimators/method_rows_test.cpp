@@ -14,6 +14,8 @@
 
 #include "deeptail/methods.h"
 #include "deeptail/temperatures.h"
+#include "unit/chain_law.h"
+#include "unit/estimators/counting_model.h"
 
 namespace deeptail {
 namespace {
@@ -114,18 +116,49 @@ TEST(MethodRows, MistakesBeginWithWhereTheyWereMade) {
 }
 
 TEST(MethodRows, WhyNot) {
-  EXPECT_EQ(why_not(make_method("mc", {}), {}), "");
-  EXPECT_EQ(why_not(make_method("mc", {}), {.n_tokens = 3}), "");
-  EXPECT_EQ(why_not(make_method("mc", {}), {.has_model = false}),
+  const CountingModel toy(6, {0.55, 0.3, 0.1, 0.05}, 10);
+  const Transformer& model = toy.model();
+  const TokenTables tables(toy.dist());
+  const ChainLaw chain(7, CountingModel::kVocab);
+  const NextToken one(toy.target()), two(Target({1, 2}, model.head()));
+  const CallbackEvent score("a\nscore", [](const EventInputs&, std::span<double>) {});
+  const Activations cloud;
+  const Method cuda = make_method("tokensplit", {{"device", "cuda", ""}});
+  const auto why = [](const char* name, const Question& q) { return why_not(make_method(name, {}), q); };
+
+  for (const char* name : {"mc", "tokensplit"})
+    for (const Question& q : {Question(model, tables, two), Question(model, chain, one),
+                              Question(model, chain, score), Question(model, tables, score)})
+      EXPECT_EQ(why(name, q), "") << name;
+  EXPECT_EQ(why("mc", {model.head(), cloud, one}),
             "mc runs the model on its inputs: activations alone are not enough");
-  EXPECT_EQ(why_not(make_method("ga-amls", {}), {.has_model = false}), "");
-  EXPECT_EQ(why_not(make_method("qld-arc", {}), {.n_tokens = 2}), "qld-arc takes one target token, found 2");
-  EXPECT_EQ(why_not(make_method("tokensplit", {{"device", "cuda", ""}}), {.n_tokens = 2}),
-            "tokensplit on cuda takes one target token, found 2");
+  for (const char* name : {"itgis", "mhis"}) {
+    EXPECT_EQ(why(name, {model, tables, two}), "");
+    EXPECT_EQ(
+        why(name, {model, chain, one}),
+        fmt::format("{} needs inputs whose tokens are drawn independently of each other, which those of "
+                    "chain are not",
+                    name));
+    EXPECT_EQ(why(name, {model, tables, score}),
+              fmt::format("{} needs an event about the most likely next token, found \"a\\x0ascore\"", name));
+  }
+  for (const char* name : {"ga-amls", "qld", "gld"}) {
+    EXPECT_EQ(why(name, {model.head(), cloud, two}), "");
+    EXPECT_EQ(why(name, {model, chain, one}), "");
+    EXPECT_NE(why(name, {model, tables, score}), "");
+  }
+  EXPECT_EQ(why("qld-arc", {model, tables, two}), "qld-arc takes one target token, found 2");
+  EXPECT_EQ(why_not(cuda, {model, tables, two}), "tokensplit on cuda takes one target token, found 2");
+  EXPECT_TRUE(why_not(cuda, {model, chain, one}).starts_with("tokensplit on cuda needs inputs whose tokens"));
+  EXPECT_TRUE(why_not(cuda, {model, tables, score}).starts_with("tokensplit on cuda needs an event about"));
 #ifndef DEEPTAIL_HAS_CUDA
-  for (const char* name : {"tokensplit", "ga-amls"})
-    EXPECT_NE(why_not(make_method(name, {{"device", "cuda", ""}}), {}), "") << name;
+  EXPECT_THROW(check_can_answer(cuda, {model, tables, one}), DeviceError);
 #endif
+  // Before any work, whoever asks.
+  ThreadPool pool(1);
+  EXPECT_THROW(run_method(make_method("itgis", {}), {model, chain, one}, 1, pool), InputError);
+  EXPECT_THROW(run_method(make_method("gld", {}), {model, tables, one}, 1, pool),
+               InputError);  // no activations
 }
 
 TEST(MethodRows, NeedsActivations) {

@@ -235,9 +235,13 @@ TEST(WhiteningOf, TellsWhyThereIsNone) {
   ThreadPool pool(1);
   Report report{.models = {DEEPTAIL_SOURCE "/models/dt-1l"},
                 .dists = {DEEPTAIL_SOURCE "/distributions/caps.json"}};
-  std::size_t told = 0;
-  ReportExtras extras = whitening_of(report, pool, [&](std::size_t done) { told = done; });
-  EXPECT_EQ(told, 1u);
+  Progress told;
+  ReportExtras extras = whitening_of(report, pool, [&](const Progress& p) {
+    told = p;
+    return true;
+  });
+  EXPECT_EQ(told.done, 1u);
+  EXPECT_EQ(told.total, 1u);
   ASSERT_EQ(extras.whitening.size(), 1u);
   EXPECT_EQ(extras.whitening[0].model, report.models[0]);
   EXPECT_GT(extras.whitening[0].before.front(), extras.whitening[0].before.back());

@@ -31,18 +31,18 @@ Grid forecast_grid() {
 
 // Sleeps through its work.
 void make_slow(Method& method) {
-  method.work = [](const ModelConfig&, const Distribution&) { return kUnits; };
-  method.run = [](const MethodInput&, const Target& target, std::uint64_t, ThreadPool&, const Watch& watch) {
+  method.work = [](const Question&) { return kUnits; };
+  method.run = [](const Question& q, std::uint64_t, ThreadPool&, const Watch& watch) {
     for (std::uint64_t done = 1; done <= kUnits; ++done) {
       std::this_thread::sleep_for(kUnit);
       if (!watch({.share = static_cast<double>(done) / static_cast<double>(kUnits), .done = done})) break;
     }
-    return Estimate{.method = "mc", .target = target.ids()};
+    return Estimate{.method = "mc", .target = q.next_token()->ids()};
   };
 }
 
-Estimate nothing(const MethodInput&, const Target& target, std::uint64_t, ThreadPool&, const Watch&) {
-  return {.method = "gld", .target = target.ids()};
+Estimate nothing(const Question& q, std::uint64_t, ThreadPool&, const Watch&) {
+  return {.method = "gld", .target = q.next_token()->ids()};
 }
 
 TEST(Forecast, TellsAllFromAPart) {
@@ -72,15 +72,14 @@ TEST(Forecast, MethodsSeeAsManyActivationsAsTheyWant) {
   Grid grid = forecast_grid();
   std::vector<std::size_t> seen;
   grid.suite.variants[0].method.run = nothing;
-  grid.suite.variants[1].method.run = [&](const MethodInput& in, const Target& target, std::uint64_t,
-                                          ThreadPool&, const Watch&) {
-    const Activations& a = *in.activations;
+  grid.suite.variants[1].method.run = [&](const Question& q, std::uint64_t, ThreadPool&, const Watch&) {
+    const Activations& a = *q.activations;
     EXPECT_EQ(a.values.size(), a.n * a.d_model);
     EXPECT_EQ(a.last_tokens.size(), a.n);
     EXPECT_NE(std::count(a.values.end() - static_cast<std::ptrdiff_t>(a.d_model), a.values.end(), 0.0f),
               static_cast<std::ptrdiff_t>(a.d_model));
     seen.push_back(a.n);
-    return Estimate{.method = "gld", .target = target.ids()};
+    return Estimate{.method = "gld", .target = q.next_token()->ids()};
   };
   ThreadPool pool(2);
   const Forecast f = forecast_run(grid, {}, pool, {});

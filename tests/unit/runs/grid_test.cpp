@@ -41,7 +41,7 @@ TEST(Suite, SweepsAndBudget) {
   for (const SuiteVariant& v : grid.suite.variants) labels.push_back(v.label);
   EXPECT_EQ(labels, (std::vector<std::string>{"mc", "ga-amls/student_t/mala", "ga-amls/student_t/pcn",
                                               "ga-amls/gaussian/mala", "ga-amls/gaussian/pcn"}));
-  EXPECT_EQ(grid.suite.variants[0].method.work({}, {}), 1024u);
+  EXPECT_EQ(grid.suite.variants[0].method.values, (SettingValues{{"budget", std::uint64_t{1024}}}));
   EXPECT_EQ(grid.suite.variants[1].method.calibration, 1000u);
   EXPECT_EQ(grid.suite.profiles.size(), 4u);
 }

@@ -49,8 +49,8 @@ Grid many_grid(Batches* batches, std::size_t n_dists = 1) {
   Grid grid = n_dists == 1 ? one : read_grid(n_dists);
   if (batches == nullptr) return grid;
   Method& method = grid.suite.variants[1].method;
-  method.run_many = [batches, run = method.run](const MethodInput& in, std::span<const MethodTask> tasks,
-                                                const Answers& answers, const Watch& watch) {
+  method.run_many = [batches, run = method.run](std::span<const MethodTask> tasks, const Answers& answers,
+                                                const Watch& watch) {
     batches->sizes.push_back(tasks.size());
     ThreadPool pool(1);
     for (std::size_t i = tasks.size(); i-- > 0;) {  // in another order than asked
@@ -59,7 +59,7 @@ Grid many_grid(Batches* batches, std::size_t n_dists = 1) {
       if (batches->refused-- == 0)
         answers.on_refusal(i, "too large");
       else
-        answers.on_estimate(i, run(in, tasks[i].target, tasks[i].seed, pool, {}));
+        answers.on_estimate(i, run(tasks[i].question, tasks[i].seed, pool, {}));
     }
   };
   return grid;
@@ -133,8 +133,7 @@ TEST_F(RunMany, OnlyADeviceEndsTheRun) {
   Grid grid = many_grid(nullptr);
   auto& run_one = grid.suite.variants[0].method.run;
   const auto refusing = [&](const auto& error) {
-    run_one = [error](const MethodInput&, const Target&, std::uint64_t, ThreadPool&,
-                      const Watch&) -> Estimate { throw error; };
+    run_one = [error](const Question&, std::uint64_t, ThreadPool&, const Watch&) -> Estimate { throw error; };
   };
   refusing(DeviceError(Device::kCuda, "lost"));
   EXPECT_THROW(run(grid, "failed"), DeviceError);

@@ -89,7 +89,8 @@ TEST(Tune, RunsACell) {
   truth.ranges = {{"deeptail", 1, 0, 1000000}};
   truth.counts[CountingModel::kTarget] = static_cast<std::uint64_t>(1e6 * toy.truth());
   TuneConfig config{.models = {"m"}, .dists = {"d"}, .q_high = 0.1, .samples = 1 << 12};
-  const TuneSubject subject{toy.model(), toy.dist(), truth};
+  const TokenTables law(toy.dist());
+  const TuneSubject subject{toy.model(), law, truth};
   ThreadPool pool(1);
   for (const char* method : {"itgis", "mhis"}) {
     const auto result = run_tune_cell(subject, config, {"m", "d", method, 30.0}, pool);

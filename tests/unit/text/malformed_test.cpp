@@ -174,6 +174,84 @@ TEST(MalformedTokenizer, Pipeline) {
   });
 }
 
+Json decoders(std::vector<Json> parts) { return {{"type", "Sequence"}, {"decoders", std::move(parts)}}; }
+
+TEST(MalformedTokenizer, PartsOfSentencePiece) {
+  const auto normalizer = [](Json part) { return [part](Json& j) { j["normalizer"] = part; }; };
+  const auto pre_tokenizer = [](Json part) { return [part](Json& j) { j["pre_tokenizer"] = part; }; };
+  const auto decoder = [](Json part) { return [part](Json& j) { j["decoder"] = part; }; };
+  expect_messages({
+      {"key \"normalizer.prepend\" is missing", normalizer({{"type", "Prepend"}})},
+      {"normalizer.prepend\": expected a text of at most 64 bytes",
+       normalizer({{"type", "Prepend"}, {"prepend", std::string(65, 'x')}})},
+      {"normalizer.pattern.String\": expected text that is not empty",
+       normalizer({{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", "x"}})},
+      {"normalizer.content\": expected no $",
+       normalizer({{"type", "Replace"}, {"pattern", {{"Regex", "(a)"}}}, {"content", "$1"}})},
+      {"normalizer.pattern\": expected {\"Regex\"",
+       normalizer({{"type", "Replace"}, {"pattern", {{"Glob", "*"}}}, {"content", "x"}})},
+      {"key \"pre_tokenizer.replacement\" is missing", pre_tokenizer({{"type", "Metaspace"}})},
+      {"pre_tokenizer.replacement\": expected one character",
+       pre_tokenizer({{"type", "Metaspace"}, {"replacement", "__"}})},
+      {"pre_tokenizer.replacement\": expected one character",
+       pre_tokenizer({{"type", "Metaspace"}, {"replacement", ""}})},
+      {"pre_tokenizer.prepend_scheme\": expected always, first or never",
+       pre_tokenizer({{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "last"}})},
+      {"pre_tokenizer.prepend_scheme\": expected never, as add_prefix_space is false",
+       pre_tokenizer({{"type", "Metaspace"},
+                      {"replacement", "_"},
+                      {"prepend_scheme", "first"},
+                      {"add_prefix_space", false}})},
+      {"a Metaspace with prepend_scheme \"first\" is supported only with",
+       [](Json& j) {
+         j["normalizer"] = {{"type", "Prepend"}, {"prepend", "_"}};
+         j["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "first"}};
+       }},
+      {"pretokenizers[63]\": more than 64 parts",
+       pre_tokenizer(sequence(std::vector<Json>(70, split_json("String", " ", "Isolated"))))},
+      {"decoder.pattern\": expected {\"String\"",
+       decoder({{"type", "Replace"}, {"pattern", {{"Regex", "a"}}}, {"content", "x"}})},
+      {"decoder.decoders[1]\": follows ByteFallback",
+       decoder(decoders(
+           {{{"type", "ByteFallback"}}, {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}))},
+      {"decoder.start\": expected a whole number",
+       decoder({{"type", "Strip"}, {"content", " "}, {"start", -1}, {"stop", 0}})},
+  });
+}
+
+TEST(MalformedTokenizer, Templates) {
+  const auto single = [](Json pieces, Json special = Json::object()) {
+    return [=](Json& j) {
+      j["post_processor"] = {{"type", "TemplateProcessing"}, {"single", pieces}, {"special_tokens", special}};
+    };
+  };
+  const Json token = {{"SpecialToken", {{"id", "<s>"}}}}, text = {{"Sequence", {{"id", "A"}}}};
+  const Json known = {{"<s>", {{"ids", {97}}}}};
+  expect_messages({
+      {"post_processor.single\": expected a Sequence among its pieces", single(Json::array())},
+      {"post_processor.single\": expected a Sequence among its pieces", single(Json::array({token}), known)},
+      {"single[0].SpecialToken.id\": expected a key of special_tokens", single(Json::array({token, text}))},
+      {"single[0]\": expected a SpecialToken or a Sequence", single(Json::array({Json::object()}))},
+      {"single[0]\": expected an object", single(Json::array({"<s>"}))},
+      {"ids[0]\": expected a token id", single(Json::array({token, text}), {{"<s>", {{"ids", {-1}}}}})},
+      {"the token before a text is 5000, for which there is no token",
+       single(Json::array({token, text}), {{"<s>", {{"ids", {5000}}}}})},
+      {"special tokens before a text; at most 16",
+       single(Json::array({token, text}), {{"<s>", {{"ids", Json(std::vector<int>(17, 97))}}}})},
+      {"post_processor.cls\": expected [token, id]",
+       [](Json& j) {
+         j["post_processor"] = {{"type", "RobertaProcessing"}, {"cls", {1}}};
+       }},
+  });
+}
+
+TEST(MalformedTokenizer, TextsThatGrowWithoutEnd) {
+  Json document = small_tokenizer();
+  const Json doubled = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+  document["normalizer"] = {{"type", "Sequence"}, {"normalizers", std::vector<Json>(40, doubled)}};
+  EXPECT_THROW(load_small(document).encode("a"), InputError);
+}
+
 TEST(MalformedTokenizer, MissingFile) {
   EXPECT_THROW(Tokenizer::load("/nonexistent/tokenizer.json"), InputError);
 }

@@ -2,6 +2,9 @@
 // published ids.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -37,6 +40,56 @@ void expect_fixture(const std::string& tokenizer_path, const std::string& fixtur
   EXPECT_EQ(n_wrong, 0u);
   EXPECT_EQ(n_lines, 2000u);
 }
+
+// Tokenizers of every kind, each NAME.json with NAME.jsonl (tests/reference/tokenizer_kinds.py): those of the
+// tests, or of the folder that $DEEPTAIL_TOKENIZER_KINDS names.
+std::string kinds_folder() {
+  const char* named = std::getenv("DEEPTAIL_TOKENIZER_KINDS");
+  return named != nullptr ? named : kFixtures + "kinds";
+}
+
+std::vector<std::string> kinds() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kinds_folder()))
+    if (entry.path().extension() == ".jsonl") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class TokenizerKind : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(TokenizerKind, HasTheIdsAndTextsOfHuggingFacesLibrary) {
+  const std::string base = kinds_folder() + "/" + GetParam();
+  const Tokenizer tokenizer = Tokenizer::load(base + ".json");
+  const InputFile file(base + ".jsonl");
+  std::istringstream lines{std::string(file.text())};
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(tokenizer.bos(), parse_json(line, base).at("bos").get<Ids>());
+  std::size_t n_lines = 0, n_wrong = 0;
+  while (std::getline(lines, line)) {
+    ++n_lines;
+    const Json entry = parse_json(line, base);
+    const auto& text = entry.at("text").get_ref<const std::string&>();
+    const auto& decoded = entry.value("decoded", text);
+    const auto expected = entry.at("ids").get<Ids>();
+    const Ids found = tokenizer.encode(text);
+    if ((found != expected || tokenizer.decode(expected) != decoded) && ++n_wrong <= 5)
+      ADD_FAILURE() << GetParam() << ": " << entry.at("text") << "\n  expected " << show(expected)
+                    << "\n  found    " << show(found) << "\n  decoded  "
+                    << ::testing::PrintToString(tokenizer.decode(expected));
+  }
+  EXPECT_EQ(n_wrong, 0u) << "of " << n_lines;
+  EXPECT_GE(n_lines, 60u);
+  RecordProperty("strings", static_cast<int>(n_lines));
+}
+
+INSTANTIATE_TEST_SUITE_P(HuggingFace, TokenizerKind, ::testing::ValuesIn(kinds()), [](const auto& info) {
+  std::string name = info.param;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+});
 
 TEST(HuggingFaceFixture, Digits) { expect_fixture(kFixtures + "digits.json", kFixtures + "digits.jsonl"); }
 TEST(HuggingFaceFixture, Split) { expect_fixture(kFixtures + "split.json", kFixtures + "split.jsonl"); }
