@@ -55,7 +55,7 @@ struct Head {
 
   // A user's file with unembed.W_U [d_model, d_vocab], optionally unembed.b_U [d_vocab], and ln_final.w and
   // ln_final.b [d_model], both or neither. The norm's eps is 1e-5 unless a safetensors file says otherwise in
-  // its metadata ("ln_final.eps": "1e-6").
+  // its metadata ("ln_final.eps": "1e-6"); with "ln_final.norm": "rms" there it is an RMS norm, without ln_final.b.
   static Head load(const std::string& path);
 
   std::size_t d_model() const { return w_u.k(); }

@@ -20,7 +20,7 @@ TEST_F(GgufCommand, IsInspectedAndRun) {
 }
 
 TEST_F(GgufCommand, HasItsTokenizer) {
-  EXPECT_EQ(run("model tokenize --model '" + file_ + "' ab").out, "0 3\n");
+  EXPECT_EQ(run("model tokenize --model '" + file_ + "' ab").out, "1 0 3\n");  // <unk> for the space
   EXPECT_EQ(run("model detokenize --model '" + file_ + "' 1 2").out, "ab\n");
 }
 
