@@ -20,7 +20,8 @@ TEST_F(GgufCommand, IsInspectedAndRun) {
 }
 
 TEST_F(GgufCommand, HasItsTokenizer) {
-  EXPECT_EQ(run("model tokenize --model '" + file_ + "' ab").out, "1 0 3\n");  // <unk> for the space
+  EXPECT_EQ(run("model tokenize --model '" + file_ + "' ab").out,
+            "1 0 3\n");  // the usual token before a text, <unk> for the space
   EXPECT_EQ(run("model detokenize --model '" + file_ + "' 1 2").out, "ab\n");
 }
 
