@@ -55,7 +55,7 @@ struct Head {
 
   // A user's file with unembed.W_U [d_model, d_vocab], optionally unembed.b_U [d_vocab], and ln_final.w and
   // ln_final.b [d_model], both or neither. The norm's eps is 1e-5 unless a safetensors file says otherwise in
-  // its metadata ("ln_final.eps": "1e-6").
+  // its metadata ("ln_final.eps": "1e-6"); with "ln_final.norm": "rms" there it is an RMS norm, without ln_final.b.
   static Head load(const std::string& path);
 
   std::size_t d_model() const { return w_u.k(); }
@@ -235,8 +235,10 @@ class Rescorer {
   using Decide = std::function<void(std::size_t first, std::size_t n, ConstRows resid,
                                     std::span<std::uint8_t> accept, std::size_t worker)>;
 
-  // length: of the sequences, or of the longest.
-  Rescorer(const Transformer& model, std::size_t n_slots, std::size_t length, ThreadPool& pool);
+  // length: of the sequences, or of the longest. prefix: what all of them begin with, always, short of their last
+  // position; it is computed and kept once.
+  Rescorer(const Transformer& model, std::size_t n_slots, std::size_t length, ThreadPool& pool,
+           std::span<const TokenId> prefix = {});
   ~Rescorer();
 
   // Fills slots [0, batch.size()) by a full run; out: [batch.size(), d_model], or no data for none.
@@ -248,7 +250,7 @@ class Rescorer {
 
   std::span<const TokenId> tokens(std::size_t slot) const;
   std::size_t bytes() const;
-  static std::size_t bytes_per_slot(const ModelConfig& config, std::size_t length);
+  static std::size_t bytes_per_slot(const ModelConfig& config, std::size_t length, std::size_t n_prefix = 0);
 
  private:
   struct Impl;

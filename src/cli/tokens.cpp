@@ -29,7 +29,8 @@ NamedTokenizer require_tokenizer(const std::string& model) {
   const std::string folder = find_model(model);
   auto tokenizer = tokenizer_of(read_config(folder), folder);
   if (!tokenizer)
-    throw InputError("{}: config.json names no tokenizer_file, so there are only token ids", folder);
+    throw InputError("{}: {}, so there are only token ids", folder,
+                     fs::is_directory(folder) ? "config.json names no tokenizer_file" : "holds no tokenizer");
   return std::move(*tokenizer);
 }
 

@@ -56,6 +56,9 @@ cuda::DenseHead dense_head(const DeviceParticles::Problem& p) {
   for (std::size_t g = 0; g < n_groups; ++g)
     for (std::size_t j = 0; j < d; ++j)
       out.means.push_back(unwhitening.bias()[j] + (p.group_means.empty() ? 0.0f : p.group_means[g * d + j]));
+  if (head.ln_final && !head.ln_final->centred)
+    throw DeviceError(Device::kCuda,
+                      "ga-amls on the device takes a layer norm before the unembedding, not an RMS norm");
   if (head.ln_final) {
     out.ln_w.assign(head.ln_final->weight.begin(), head.ln_final->weight.end());
     out.ln_b.assign(head.ln_final->bias.begin(), head.ln_final->bias.end());

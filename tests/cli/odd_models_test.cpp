@@ -122,7 +122,6 @@ TEST_F(OddModels, AnotherEpsIsAnotherModel) {
 }
 
 TEST_F(OddModels, OtherFormatsAreNamed) {
-  const std::string rest = "not supported yet, only folders";
   fs::create_directory(path("hf"));
   write("hf/config.json", R"({"architectures":["Olmo2ForCausalLM"],"model_type":"olmo2","hidden_size":64})");
   write("model.gguf", std::string("GGUF\3\0\0\0", 8));
@@ -133,7 +132,8 @@ TEST_F(OddModels, OtherFormatsAreNamed) {
             "hf/config.json: key \"model_type\": \"olmo2\" has no engine here: expected one of gpt2");
     refused(command + path("model.gguf"), "model.gguf: truncated at offset 8");
   }
-  refused("model inspect '" + path("d.json") + "'", "a file: expected a GGUF file, or the folder with config.json");
+  refused("model inspect '" + path("d.json") + "'",
+          "a file: expected a GGUF file, or the folder with config.json");
 }
 
 TEST_F(OddModels, VerifyWantsSomethingToCompare) {

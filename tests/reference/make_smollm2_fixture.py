@@ -36,18 +36,26 @@ PROMPTS = [
 BEST, MORE = 8, 20
 
 
-def continuation(model, ids):
-    """MORE tokens, and the smallest gap between the best two."""
-    tokens, gaps = [], []
-    cache, step = None, ids
+def answers(model, batch):
+    """Logits after each prompt of a batch, MORE tokens, and the smallest gap between the best two on the way."""
+    longest = max(len(ids) for ids in batch)
+    pads = [longest - len(ids) for ids in batch]
+    step = torch.tensor([[0] * pad + ids for pad, ids in zip(pads, batch)])
+    mask = torch.tensor([[0] * pad + [1] * len(ids) for pad, ids in zip(pads, batch)])
+    places = (mask.cumsum(1) - 1).clamp(min=0)
+    cache, first, tokens, gaps = None, None, [], []
     for _ in range(MORE):
-        out = model(step, past_key_values=cache, use_cache=True)
-        cache = out.past_key_values
-        best = torch.topk(out.logits[0, -1], 2)
-        tokens.append(int(best.indices[0]))
-        gaps.append(float(best.values[0] - best.values[1]))
-        step = best.indices[:1].reshape(1, 1)
-    return tokens, min(gaps)
+        out = model(step, attention_mask=mask, position_ids=places, past_key_values=cache, use_cache=True,
+                    logits_to_keep=1)
+        cache, logits = out.past_key_values, out.logits[:, -1]
+        first = logits if first is None else first
+        best = torch.topk(logits, 2)
+        tokens.append(best.indices[:, 0])
+        gaps.append(best.values[:, 0] - best.values[:, 1])
+        step = best.indices[:, :1]
+        mask = torch.cat([mask, torch.ones_like(step)], 1)
+        places = places[:, -1:] + 1
+    return first, torch.stack(tokens, 1).tolist(), torch.stack(gaps, 1).min(1).values.tolist()
 
 
 def main():
@@ -58,15 +66,19 @@ def main():
     folder, name = os.path.split(os.path.abspath(args.gguf))
     tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
     model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32).double().eval()
-    rows = []
+    all_ids = [tokenizer(text, add_special_tokens=False).input_ids for text in PROMPTS]
+    order = sorted(range(len(PROMPTS)), key=lambda i: len(all_ids[i]))
+    rows = [None] * len(PROMPTS)
     with torch.no_grad():
-        for text in PROMPTS:
-            ids = tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
-            logits = model(ids).logits[0, -1]
-            best = torch.topk(logits, BEST)
-            more, gap = continuation(model, ids)
-            rows.append({"text": text, "ids": ids[0].tolist(), "best": best.indices.tolist(),
-                         "logits": [float(f"{v:.9g}") for v in best.values], "more": more, "gap": float(f"{gap:.4g}")})
+        for start in range(0, len(order), 10):
+            chosen = order[start:start + 10]
+            logits, more, gaps = answers(model, [all_ids[i] for i in chosen])
+            for k, i in enumerate(chosen):
+                best = torch.topk(logits[k], BEST)
+                rows[i] = {"text": PROMPTS[i], "ids": all_ids[i], "best": best.indices.tolist(),
+                           "logits": [float(f"{v:.9g}") for v in best.values], "more": more[k],
+                           "gap": float(f"{gaps[k]:.4g}")}
+            print("prompts done:", start + len(chosen), flush=True)
     with open(args.out, "w") as file:
         file.write("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/json.h"
+#include "model/families/rows.h"
 
 namespace deeptail {
 
@@ -31,14 +32,14 @@ const std::vector<GgufKind>& gguf_kinds() {
   Arch qwen3 = llama;
   qwen3.qk_norm = true;
   static const std::vector<GgufKind> kinds = {
-      {"gpt2", "gguf-gpt2", {.mlp = Arch::Mlp::kGeluTanh}, kLayerEps},
+      {"gpt2", kGgufGpt2, {.mlp = Arch::Mlp::kGeluTanh}, kLayerEps},
       {"gptneox",
-       "gguf-gptneox",
+       kGgufNeoX,
        {.positions = Arch::Positions::kRotary, .residual = Arch::Residual::kParallel},
        kLayerEps},
-      {"llama", "gguf-llama", llama, kRmsEps},
-      {"qwen2", "gguf-qwen2", llama, kRmsEps},
-      {"qwen3", "gguf-qwen3", qwen3, kRmsEps},
+      {"llama", kGgufLlama, llama, kRmsEps},
+      {"qwen2", kGgufQwen2, llama, kRmsEps},
+      {"qwen3", kGgufQwen3, qwen3, kRmsEps},
   };
   return kinds;
 }
@@ -172,6 +173,15 @@ void read_heads(ArchitectureKeys& keys, ModelConfig& c) {
     keys.fail_expected("attention.value_length", fmt::format("the length of keys, {}", c.d_head));
 }
 
+// Of Llama's form only some models have them: the tensors say which.
+void read_biases(const TensorMap& tensors, ModelConfig& c) {
+  const auto has = [&](const char* name) { return c.family == kGgufLlama && tensors.contains(name); };
+  const bool gpt = c.arch.norm == Arch::Norm::kLayer;
+  c.qkv_bias = gpt || c.family == kGgufQwen2 || has("blk.0.attn_q.bias");
+  c.o_bias = gpt || has("blk.0.attn_output.bias");
+  c.mlp_bias = gpt || has("blk.0.ffn_up.bias");
+}
+
 // What other files have in these keys is another function.
 void refuse_other_functions(ArchitectureKeys& keys, const ModelConfig& c) {
   keys.require_number("expert_count", 0);
@@ -207,21 +217,22 @@ ModelConfig gguf_config(const Gguf& gguf) {
   ModelConfig c;
   c.family = kind.family;
   c.arch = kind.arch;
+  read_biases(gguf.tensors, c);
   c.n_layers = keys.count("block_count", 1024);
   c.d_model = keys.count("embedding_length", 1u << 16);
   c.d_mlp = keys.count("feed_forward_length", 1u << 20);
-  c.n_ctx = keys.count("context_length", 1u << 20);
+  c.n_ctx = keys.count("context_length", 1u << 24);
   read_heads(keys, c);
   c.d_vocab = read_gguf_vocab(keys, gguf);
   c.eps = read_gguf_eps(keys, kind.eps_key);
   if (c.arch.positions == Arch::Positions::kRotary)
     c.arch.frequencies = read_gguf_frequencies(keys, c, gguf.tensors);
-  if (kind.architecture == "gptneox" && !keys.boolean_or("use_parallel_residual", true))
+  if (c.family == kGgufNeoX && !keys.boolean_or("use_parallel_residual", true))
     c.arch.residual = Arch::Residual::kSequential;
   // Within a window of the latest positions all of them are seen.
   c.n_ctx = std::min(c.n_ctx, keys.count_or("attention.sliding_window", UINT32_MAX, c.n_ctx));
   // Where a head of its own belongs to the architecture, it is missed below.
-  c.arch.tied_head = kind.architecture != "gptneox" && !gguf.tensors.contains("output.weight");
+  c.arch.tied_head = c.family != kGgufNeoX && !gguf.tensors.contains("output.weight");
   refuse_other_functions(keys, c);
   c.model_name = name_of_file(gguf.metadata.where());
   return c;

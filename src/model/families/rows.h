@@ -13,6 +13,10 @@ Family llama_family();
 Family mistral_family();
 Family qwen2_family();
 Family qwen3_family();
-std::vector<Family> gguf_families();  // gguf_weights.cpp
+
+// Of GGUF files, whose names differ from HuggingFace's (gguf_weights.cpp).
+inline constexpr const char *kGgufGpt2 = "gguf-gpt2", *kGgufNeoX = "gguf-gptneox", *kGgufLlama = "gguf-llama",
+                            *kGgufQwen2 = "gguf-qwen2", *kGgufQwen3 = "gguf-qwen3";
+std::vector<Family> gguf_families();
 
 }  // namespace deeptail

@@ -12,7 +12,7 @@ namespace deeptail {
 namespace {
 
 constexpr const char *kWu = "unembed.W_U", *kBu = "unembed.b_U", *kLnW = "ln_final.w", *kLnB = "ln_final.b",
-                     *kEps = "ln_final.eps";
+                     *kEps = "ln_final.eps", *kNorm = "ln_final.norm";
 
 std::vector<float> take_vector(const TensorMap& tensors, const std::string& path, const char* name,
                                const char* width_name, std::size_t width) {
@@ -21,6 +21,16 @@ std::vector<float> take_vector(const TensorMap& tensors, const std::string& path
     throw InputError("{}: tensor {}: expected shape [{}] ({} of {}), found {}", path, name, width, width_name,
                      kWu, shape_text(tensor.shape));
   return to_float(tensor);
+}
+
+bool is_rms(const std::string& path) {
+  const auto metadata = read_metadata(path);
+  const auto found = metadata.find(kNorm);
+  if (found == metadata.end() || found->second == "layer") return false;
+  if (found->second != "rms")
+    throw InputError("{}: metadata {}: expected layer or rms, found \"{}\"", path, kNorm,
+                     printable(found->second));
+  return true;
 }
 
 float read_eps(const std::string& path) {
@@ -36,15 +46,17 @@ float read_eps(const std::string& path) {
   return eps;
 }
 
-void check_names(const TensorMap& tensors, const std::string& path) {
+void check_names(const TensorMap& tensors, const std::string& path, bool rms) {
   if (!tensors.contains(kWu)) throw InputError("{}: tensor {} is missing", path, kWu);
   for (const auto& [name, tensor] : tensors)
     if (name != kWu && name != kBu && name != kLnW && name != kLnB)
       throw InputError("{}: tensor {} is not part of an unembedding; expected {}, and optionally {}, {}, {}",
                        path, printable(name), kWu, kBu, kLnW, kLnB);
-  if (tensors.contains(kLnW) != tensors.contains(kLnB))
+  if (!rms && tensors.contains(kLnW) != tensors.contains(kLnB))
     throw InputError("{}: expected both {} and {} or neither, found only {}", path, kLnW, kLnB,
                      tensors.contains(kLnW) ? kLnW : kLnB);
+  if (rms && (!tensors.contains(kLnW) || tensors.contains(kLnB)))
+    throw InputError("{}: an RMS norm: expected {} without {}", path, kLnW, kLnB);
 }
 
 // All logits of a row, one by one: only for rows with numbers that are not finite or extremely large.
@@ -77,7 +89,8 @@ void check_finite(const Head& head, std::size_t n, ConstRows normed) {
 
 Head Head::load(const std::string& path) {
   const TensorMap tensors = read_tensors(path);
-  check_names(tensors, path);
+  const bool rms = is_rms(path);
+  check_names(tensors, path, rms);
   const Tensor& w_u = tensors.at(kWu);
   if (w_u.shape.size() != 2 || w_u.shape[0] < 1 || w_u.shape[1] < 2)
     throw InputError("{}: tensor {}: expected shape [d_model, d_vocab] with at least two tokens, found {}",
@@ -90,9 +103,10 @@ Head Head::load(const std::string& path) {
   head.w_u = PackedMatrix(to_float(w_u), d_model, d_vocab, b_u);
   head.owner = path;
   if (tensors.contains(kLnW)) {
-    const auto w = take_vector(tensors, path, kLnW, "d_model", d_model),
-               b = take_vector(tensors, path, kLnB, "d_model", d_model);
-    head.ln_final = LayerNorm{{w.begin(), w.end()}, {b.begin(), b.end()}, read_eps(path)};
+    const auto w = take_vector(tensors, path, kLnW, "d_model", d_model);
+    std::vector<float> b;
+    if (!rms) b = take_vector(tensors, path, kLnB, "d_model", d_model);
+    head.ln_final = LayerNorm{{w.begin(), w.end()}, {b.begin(), b.end()}, read_eps(path), !rms};
   }
   return head;
 }
@@ -116,7 +130,10 @@ void save_head(const std::string& path, const Head& head) {
   std::map<std::string, std::string> metadata;
   if (head.ln_final) {
     tensors.push_back({kLnW, {d_model}, head.ln_final->weight});
-    tensors.push_back({kLnB, {d_model}, head.ln_final->bias});
+    if (head.ln_final->centred)
+      tensors.push_back({kLnB, {d_model}, head.ln_final->bias});
+    else
+      metadata[kNorm] = "rms";
     metadata[kEps] = fmt::format("{}", head.ln_final->eps);
   }
   write_safetensors(path, tensors, metadata);

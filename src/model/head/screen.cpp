@@ -18,7 +18,7 @@ Spread expected_spread(const Head& head) {
   Spread out{std::vector<float>(head.d_model(), 0.0f), std::vector<double>(head.d_model(), 1.0)};
   if (!head.ln_final) return out;
   for (std::size_t k = 0; k < head.d_model(); ++k) {
-    out.centre[k] = head.ln_final->bias[k];
+    if (head.ln_final->centred) out.centre[k] = head.ln_final->bias[k];
     out.rms[k] = std::abs(static_cast<double>(head.ln_final->weight[k]));
   }
   return out;

@@ -126,5 +126,21 @@ TEST(GgufTokenizer, OneBesideTheFileComesFirst) {
   EXPECT_EQ(tokenizer_of(config, path)->tokenizer.encode("ab"), Ids{256});
 }
 
+// tests/reference/make_smollm2_fixture.py
+TEST(GgufTokenizer, OfSmolLm2GivesTheIdsOfTransformers) {
+  const std::string path = DEEPTAIL_SOURCE "/real-models/SmolLM2-135M-Instruct.Q4_1.gguf";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path << "; scripts/fetch-real-models gets it";
+  const auto named = tokenizer_of({}, path);
+  const InputFile file(std::string(DEEPTAIL_TEST_DATA) + "/model/smollm2.json");
+  const Json rows = parse_json(file.text(), file.path());
+  ASSERT_EQ(rows.size(), 50u);
+  for (const Json& row : rows) {
+    const auto text = row.at("text").get<std::string>();
+    EXPECT_EQ(named->tokenizer.encode(text), row.at("ids").get<Ids>()) << text;
+    EXPECT_EQ(named->tokenizer.decode(named->tokenizer.encode(text)), text);
+  }
+  EXPECT_TRUE(named->tokenizer.bos().empty());
+}
+
 }  // namespace
 }  // namespace deeptail

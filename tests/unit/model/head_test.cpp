@@ -34,8 +34,7 @@ struct HeadFile {
   }
 };
 
-TEST(Head, WrittenAndReadBackGivesTheSameLogits) {
-  const Fixture fixture = load_fixture("rand-1l-64");
+void expect_same_logits_when_read_back(const Fixture& fixture) {
   const ModelConfig& c = fixture.model.config();
   const TempFolder folder;
   save_head(folder.path("w.safetensors"), fixture.model.head());
@@ -50,6 +49,11 @@ TEST(Head, WrittenAndReadBackGivesTheSameLogits) {
   logits(fixture.model.head(), 20, {resid.data(), c.d_model}, pool, {expected.data(), c.d_vocab});
   logits(head, 20, {resid.data(), c.d_model}, pool, {found.data(), c.d_vocab});
   EXPECT_EQ(expected, found);
+}
+
+TEST(Head, WrittenAndReadBackGivesTheSameLogits) {
+  for (const char* name : {"rand-1l-64", "llama-a", "gpt2-a"})
+    expect_same_logits_when_read_back(load_fixture(name));
 }
 
 // A model may overflow though all its weights are finite; what it then says is nothing.
@@ -113,6 +117,16 @@ TEST(Head, EpsComesFromTheMetadata) {
     file.metadata = {{"ln_final.eps", bad}};
     file.expect({"ln_final.eps", "expected a positive number", bad});
   }
+}
+
+TEST(Head, AnRmsNormHasNoBias) {
+  HeadFile file;
+  file.metadata = {{"ln_final.norm", "rms"}};
+  file.expect({"an RMS norm: expected ln_final.w without ln_final.b"});
+  file.drop("ln_final.b");
+  EXPECT_FALSE(Head::load(file.write()).ln_final->centred);
+  file.metadata = {{"ln_final.norm", "batch"}};
+  file.expect({"ln_final.norm: expected layer or rms, found \"batch\""});
 }
 
 TEST(Head, MissingAndExtraTensors) {

@@ -49,6 +49,31 @@ TEST_F(Identity, IsOfTheWeights) {
   EXPECT_NE(model_sha256(folder_.path("m")), before);
 }
 
+TEST(FamilyIdentity, IsOfWhatTheConfigSays) {
+  const auto of = [](const std::string& name, const std::function<void(ModelConfig&)>& change) {
+    ModelConfig config = read_config(fixture_folder(name));
+    change(config);
+    return model_sha256(config, read_tensors(fixture_folder(name)));
+  };
+  const auto differs = [&](const std::string& name, const std::function<void(Architecture&)>& change) {
+    const std::string before = of(name, [](ModelConfig&) {});
+    return of(name, [&](ModelConfig& c) { change(c.arch); }) != before;
+  };
+  using A = Architecture;
+  EXPECT_TRUE(differs("llama-a", [](A& a) { a.frequencies[1] *= 1.0 + 1e-15; }));
+  EXPECT_TRUE(differs("llama-a", [](A& a) { a.frequencies.pop_back(); }));
+  EXPECT_TRUE(differs("llama-a", [](A& a) { a.tied_head = true; }));
+  EXPECT_TRUE(differs("llama-a", [](A& a) { a.kv_groups = 1; }));
+  EXPECT_TRUE(differs("llama-a", [](A& a) { a.norm = A::Norm::kLayer; }));
+  EXPECT_TRUE(differs("qwen3-a", [](A& a) { a.qk_norm = false; }));
+  EXPECT_TRUE(differs("gpt2-b", [](A& a) { a.attention_scale = A::AttentionScale::kByHead; }));
+  EXPECT_TRUE(differs("gpt_neo-a", [](A& a) { a.attention_scale = A::AttentionScale::kByHead; }));
+  EXPECT_TRUE(differs("gpt_neox-a", [](A& a) { a.residual = A::Residual::kSequential; }));
+  EXPECT_TRUE(differs("gpt_neox-a", [](A& a) { a.mlp = A::Mlp::kGeluTanh; }));
+  EXPECT_EQ(of("llama-a", [](ModelConfig& c) { c.model_name = "another"; }),
+            of("llama-a", [](ModelConfig&) {}));
+}
+
 // Files of results refer to models by it, so it must never change.
 TEST(ShippedModels, KeepTheirIdentity) {
   EXPECT_EQ(model_sha256(std::string(DEEPTAIL_SOURCE) + "/models/dt-1l"),
