@@ -201,12 +201,24 @@ struct ParticleEngine::Impl {
                     lane.device_other.data(), stream);
   }
 
-  void start_scores(LaneMemory& lane, std::uint32_t n, bool fast) const {
+  // Group by group: an fp16 margin depends, by its rounding, on its place among those that are computed
+  // together, and so on its group alone.
+  void start_fast_margins(LaneMemory& lane, std::span<const ParticleGroup> groups) const {
+    std::size_t at = 0;
+    for (const ParticleGroup& group : groups) {
+      if (group.n_particles == 0) continue;
+      second_look->fast().margins(group.n_particles, rows.data() + at * length,
+                                  lane.device_target.data() + at, lane.device_margin.data() + at, stream);
+      at += group.n_particles;
+    }
+  }
+
+  void start_scores(LaneMemory& lane, std::span<const ParticleGroup> groups, std::uint32_t n,
+                    bool fast) const {
     copy_in(rows, lane.words, n * length, stream);
     copy_in(lane.device_target, lane.target, n, stream);
     if (fast)
-      second_look->fast().margins(n, rows.data(), lane.device_target.data(), lane.device_margin.data(),
-                                  stream);
+      start_fast_margins(lane, groups);
     else
       forward.margins(n, rows.data(), lane.device_target.data(), lane.device_margin.data(),
                       lane.device_other.data(), stream);
@@ -243,7 +255,7 @@ void ParticleEngine::Impl::score(LaneMemory& lane, std::span<const ParticleGroup
   if (n == 0) return;
   {
     const std::lock_guard lock(starting);
-    start_scores(lane, n, fast);
+    start_scores(lane, groups, n, fast);
   }
   check(cudaEventSynchronize(lane.done), "scoring");
 }

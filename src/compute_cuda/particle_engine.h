@@ -68,8 +68,9 @@ class ParticleEngine {
 
   // rows -> margin, other. Returns when it is done.
   void score(std::size_t lane, std::span<const ParticleGroup> groups);
-  // states (rows that positions have drawn, then the number of a plant or kNoPlant) -> states after the moves [first_step, first_step + n_steps) of each group, which must come in
-  // descending order of n_steps. Returns when it is done.
+  // states (the rows that positions have drawn, then the number of a plant or kNoPlant) -> states after the
+  // moves [first_step, first_step + n_steps) of each group, which must come in descending order of n_steps.
+  // Returns when it is done.
   void move(std::size_t lane, std::span<const MovingGroup> groups);
   GroupCounts counts(std::size_t lane, std::size_t group) const;  // of the last move()
 
@@ -77,8 +78,9 @@ class ParticleEngine {
   std::size_t add_base(const DenseBase& base);
   void remove_base(std::size_t base);  // no lane moves under it any more
 
-  // As score(), but margins only, and in fp16, as move() looks at proposals first. False where all margins
-  // are exact, since the model has other sizes: then nothing was done.
+  // As score(), but margins only, and in fp16, as move() looks at proposals first; those of a group do not
+  // depend on the others. False where all margins are exact, since the model has other sizes: then nothing was
+  // done.
   bool score_fast(std::size_t lane, std::span<const ParticleGroup> groups);
 
  private:

@@ -1,7 +1,6 @@
 // The laws that particles move under, on the device: added and removed while kernels use others.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -21,18 +20,20 @@ class Bases {
   }
   ~Bases() { cudaStreamDestroy(copies_); }
 
+  // Nobody waits for its copying.
   std::size_t add(const DenseBase& base) {
+    Memory memory = memory_for(words_of(base));
+    const MoveTables tables = lay_out(base, memory);
     const std::lock_guard lock(mutex_);
-    Held held{memory_for(words_of(base)), {}};
-    held.tables = lay_out(base, held.memory);
-    bases_.emplace(next_, std::move(held));
+    bases_.emplace(next_, Held{std::move(memory), tables});
     return next_++;
   }
   void remove(std::size_t number) {
     const std::lock_guard lock(mutex_);
     const auto at = bases_.find(number);
     if (at == bases_.end()) return;
-    spare_.push_back(std::move(at->second.memory));
+    const std::size_t size = at->second.memory.size();
+    spare_.emplace(size, std::move(at->second.memory));
     bases_.erase(at);
   }
   MoveTables at(std::size_t number) const {
@@ -73,13 +74,12 @@ class Bases {
 
   // Memory is used again and not given back, since that waits for all kernels.
   Memory memory_for(std::size_t words) {
-    auto best = spare_.end();
-    for (auto it = spare_.begin(); it != spare_.end(); ++it)
-      if (it->size() >= words && (best == spare_.end() || it->size() < best->size())) best = it;
-    if (best == spare_.end()) return Memory(std::bit_ceil(words));
-    Memory memory = std::move(*best);
-    spare_.erase(best);
-    return memory;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = spare_.lower_bound(words);
+      if (found != spare_.end()) return std::move(spare_.extract(found).mapped());
+    }
+    return Memory(std::bit_ceil(words));
   }
 
   MoveTables lay_out(const DenseBase& base, const Memory& memory) const {
@@ -112,7 +112,7 @@ class Bases {
   cudaStream_t copies_ = nullptr;  // beside the kernels
   mutable std::mutex mutex_;
   std::map<std::size_t, Held> bases_;
-  std::vector<Memory> spare_;
+  std::multimap<std::size_t, Memory> spare_;  // by size
   std::size_t next_ = 0;
 };
 
