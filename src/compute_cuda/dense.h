@@ -46,6 +46,21 @@ struct DenseInputs {
   std::size_t length() const { return tables.size(); }
 };
 
+// A law of inputs that particles move under: on the rows of DenseInputs, with chances of its own, and perhaps
+// with plants: rows that are seen in the place of those that their positions have drawn. Part p < length draws
+// position p; where there are plants, part `length` draws the number of one.
+inline constexpr std::uint32_t kNowhere = 0xffffffff, kNoPlant = 0xffffffff;
+struct DensePlant {
+  std::uint32_t position[2] = {kNowhere, kNowhere}, row[2] = {};  // where both are one position, the first
+};
+struct DenseBase {
+  std::vector<DenseInputs::Table> tables;  // [parts]
+  std::vector<std::uint64_t> last_unit;    // as in DenseInputs
+  std::vector<std::uint32_t> guide;
+  std::vector<std::uint32_t> free;  // parts that can change anything, ascending
+  std::vector<DensePlant> plants;   // empty: none
+};
+
 // Throws Failure where the architecture or the sizes are not what the kernels take (forward_engine.cu).
 void require_forward_sizes(const DenseModel& model, std::size_t length);
 

@@ -1,6 +1,7 @@
 #include "compute_cuda/dense_model.h"
 
 #include <algorithm>
+#include <map>
 
 #include "model/weights.h"
 
@@ -55,16 +56,65 @@ DenseModel dense_model(const Transformer& model) {
   return out;
 }
 
+namespace {
+
+// Adds a table's chances to those of out, a DenseInputs or a DenseBase.
+template <class Dense>
+DenseInputs::Table add_table(const TokenTable& table, Dense& out) {
+  const DenseInputs::Table at{.first_entry = static_cast<std::uint32_t>(out.last_unit.size()),
+                              .first_guide = static_cast<std::uint32_t>(out.guide.size()),
+                              .guide_shift = static_cast<std::uint32_t>(table.guide_shift())};
+  out.guide.insert(out.guide.end(), table.guide().begin(), table.guide().end());
+  for (std::size_t i = 0; i < table.size(); ++i) out.last_unit.push_back(table.last_unit(i));
+  return at;
+}
+
+std::uint32_t row_of(const Distribution& tables, const DenseInputs& inputs, std::size_t position,
+                     TokenId token) {
+  const std::vector<TokenId>& ids = tables.table(position).ids();
+  const auto entry = std::lower_bound(ids.begin(), ids.end(), token) - ids.begin();
+  return inputs.first_row[position] + static_cast<std::uint32_t>(entry);
+}
+
+DensePlant dense_plant(const Plant& plant, const Distribution& tables, std::uint32_t last_position,
+                       const DenseInputs& inputs) {
+  DensePlant out;
+  const auto put = [&](std::size_t slot, std::uint32_t position, TokenId token) {
+    if (token == kNothing) return;
+    out.position[slot] = position;
+    out.row[slot] = row_of(tables, inputs, position, token);
+  };
+  put(0, last_position, plant.last);
+  put(1, plant.position, plant.other);
+  return out;
+}
+
+}  // namespace
+
+DenseBase dense_base(const Distribution& tables, const PlantList* plants, const DenseInputs& inputs) {
+  DenseBase out;
+  std::map<std::size_t, DenseInputs::Table> made;  // by the number of the table: some have no position
+  for (const std::size_t number : tables.positions) {
+    const auto [at, is_new] = made.try_emplace(number);
+    if (is_new) at->second = add_table(tables.tables[number], out);
+    out.tables.push_back(at->second);
+  }
+  for (const std::size_t position : free_positions(tables))
+    out.free.push_back(static_cast<std::uint32_t>(position));
+  if (plants == nullptr) return out;
+  out.tables.push_back(add_table(plants->chances, out));
+  out.free.push_back(static_cast<std::uint32_t>(tables.length()));
+  for (const Plant& plant : plants->plants)
+    out.plants.push_back(dense_plant(plant, tables, plants->last_position, inputs));
+  return out;
+}
+
 DenseInputs dense_inputs(const Distribution& dist) {
   DenseInputs out;
   std::vector<DenseInputs::Table> by_table;
   for (const TokenTable& table : dist.tables) {
-    by_table.push_back({.first_entry = static_cast<std::uint32_t>(out.ids.size()),
-                        .first_guide = static_cast<std::uint32_t>(out.guide.size()),
-                        .guide_shift = static_cast<std::uint32_t>(table.guide_shift())});
+    by_table.push_back(add_table(table, out));
     out.ids.insert(out.ids.end(), table.ids().begin(), table.ids().end());
-    out.guide.insert(out.guide.end(), table.guide().begin(), table.guide().end());
-    for (std::size_t i = 0; i < table.size(); ++i) out.last_unit.push_back(table.last_unit(i));
   }
   out.first_row.push_back(0);
   for (std::size_t position = 0; position < dist.length(); ++position) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "compute_cuda/device.cuh"
+#include "compute_cuda/tokens/bases.cuh"
 #include "compute_cuda/tokens/second_look.cuh"
 
 namespace deeptail::cuda {
@@ -45,47 +46,44 @@ void copy_out(const PinnedArray<T>& to, const DeviceArray<T>& from, std::size_t 
 // A batch on the host and on the device.
 struct LaneMemory {
   LaneMemory(std::size_t n, std::size_t n_groups, std::size_t length)
-      : rows(n * length),
+      : words(n * (length + 1)),
         group(n),
         target(n),
         other(n),
         margin(n),
         groups(n_groups),
-        cumulative(n_groups * length),
-        counts(n_groups * kMoveKinds * length),
-        device_rows(n * length),
+        cumulative(n_groups * (length + 1)),
+        counts(n_groups * count_slots(length)),
+        from(n_groups * length),
+        device_states(n * (length + 1)),
         device_group(n),
         device_target(n),
         device_other(n),
         device_margin(n),
         device_groups(n_groups),
-        device_cumulative(n_groups * length),
-        device_counts(n_groups * kMoveKinds * length),
-        view{rows.span(), margin.span(), other.span()} {
+        device_cumulative(n_groups * (length + 1)),
+        device_counts(n_groups * count_slots(length)),
+        device_from(n_groups * length),
+        view{words.span().first(n * length), words.span(), margin.span(), other.span()} {
     check(cudaEventCreateWithFlags(&done, cudaEventBlockingSync | cudaEventDisableTiming), "event");
   }
   ~LaneMemory() { cudaEventDestroy(done); }
 
-  PinnedArray<std::uint32_t> rows, group, target, other;
+  PinnedArray<std::uint32_t> words, group, target, other;  // words: rows or states
   PinnedArray<float> margin;
   PinnedArray<DeviceGroup> groups;
   PinnedArray<double> cumulative;
   PinnedArray<MoveCounts> counts;
-  DeviceArray<std::uint32_t> device_rows, device_group, device_target, device_other;
+  PinnedArray<std::uint32_t> from;
+  DeviceArray<std::uint32_t> device_states, device_group, device_target, device_other;
   DeviceArray<float> device_margin;
   DeviceArray<DeviceGroup> device_groups;
   DeviceArray<double> device_cumulative;
   DeviceArray<MoveCounts> device_counts;
+  DeviceArray<std::uint32_t> device_from;
   ParticleEngine::Lane view;
   cudaEvent_t done = nullptr;
 };
-
-std::vector<std::uint32_t> free_positions_of(const DenseInputs& inputs) {
-  std::vector<std::uint32_t> free;
-  for (std::uint32_t p = 0; p < inputs.length(); ++p)
-    if (inputs.first_row[p + 1] - inputs.first_row[p] > 1) free.push_back(p);
-  return free;
-}
 
 ParticleEngineOptions settled(ParticleEngineOptions options, std::size_t length) {
   constexpr std::size_t kMost = 1 << 18, kMostCells = 1 << 24;
@@ -100,12 +98,9 @@ struct ParticleEngine::Impl {
   Impl(const DenseModel& model, const DenseInputs& inputs, const ParticleEngineOptions& options_)
       : options(settled(options_, inputs.length())),
         length(inputs.length()),
-        tables(inputs.tables),
-        first_row(inputs.first_row),
-        guide(inputs.guide),
-        free(free_positions_of(inputs)),
-        last_unit(inputs.last_unit),
-        proposed(options.max_particles * length),
+        bases(inputs),
+        rows(options.max_particles * length),
+        changed(options.max_particles * (length + 1)),
         note(options.max_particles),
         forward(model, inputs, FastForward::fits(model, length)) {
     if (FastForward::fits(model, length)) second_look.emplace(model, inputs, options.max_particles);
@@ -139,7 +134,9 @@ struct ParticleEngine::Impl {
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const MovingGroup& from = groups[g];
       if (g > 0 && from.n_steps > groups[g - 1].n_steps) throw Failure("groups out of order");
+      const MoveTables base = bases.at(from.base);
       lane.groups.data()[g] = {.seed = from.seed,
+                               .base = base,
                                .begin = begin,
                                .first_particle = from.first_particle,
                                .level_number = from.level_number,
@@ -148,33 +145,34 @@ struct ParticleEngine::Impl {
                                .level = from.level,
                                .suffix_share = from.suffix_share,
                                .redraw_share = from.suffix_share + from.block_share};
-      std::copy_n(from.cumulative, length, lane.cumulative.data() + g * length);
+      std::copy_n(from.cumulative, base.n_parts(), lane.cumulative.data() + g * (length + 1));
       begin += from.n_particles;
     }
   }
 
   MoveArgs args_of(const LaneMemory& lane) const {
-    const SampleTables sample{tables.data(), first_row.data(), guide.data(), last_unit.data(),
-                              static_cast<int>(length)};
-    return {.tables = {sample, free.data(), static_cast<std::uint32_t>(free.size())},
+    return {.length = static_cast<int>(length),
             .groups = lane.device_groups.data(),
             .cumulative = lane.device_cumulative.data(),
             .group = lane.device_group.data(),
-            .rows = lane.device_rows.data(),
-            .proposed = proposed.data(),
+            .states = lane.device_states.data(),
+            .changed = changed.data(),
+            .proposed = rows.data(),
             .margin = lane.device_margin.data(),
             .note = note.data(),
-            .counts = lane.device_counts.data()};
+            .counts = lane.device_counts.data(),
+            .from = lane.device_from.data()};
   }
 
   void start_moves(LaneMemory& lane, std::span<const MovingGroup> groups, std::uint32_t n) const {
-    copy_in(lane.device_rows, lane.rows, n * length, stream);
+    copy_in(lane.device_states, lane.words, n * (length + 1), stream);
     copy_in(lane.device_group, lane.group, n, stream);
     copy_in(lane.device_target, lane.target, n, stream);
     copy_in(lane.device_groups, lane.groups, groups.size(), stream);
-    copy_in(lane.device_cumulative, lane.cumulative, groups.size() * length, stream);
-    const std::size_t n_counts = groups.size() * kMoveKinds * length;
+    copy_in(lane.device_cumulative, lane.cumulative, groups.size() * (length + 1), stream);
+    const std::size_t n_counts = groups.size() * count_slots(length), n_from = groups.size() * length;
     check(cudaMemsetAsync(lane.device_counts.data(), 0, n_counts * sizeof(MoveCounts), stream), "clear");
+    check(cudaMemsetAsync(lane.device_from.data(), 0, n_from * sizeof(std::uint32_t), stream), "clear");
     const MoveArgs args = args_of(lane);
     std::uint32_t moved = 0, moving = n;  // particles in the step before, and in this one
     std::size_t last = groups.size();
@@ -188,8 +186,9 @@ struct ParticleEngine::Impl {
       moved = moving;
     }
     check(cudaGetLastError(), "starting the kernels");
-    copy_out(lane.rows, lane.device_rows, n * length, stream);
+    copy_out(lane.words, lane.device_states, n * (length + 1), stream);
     copy_out(lane.counts, lane.device_counts, n_counts, stream);
+    copy_out(lane.from, lane.device_from, n_from, stream);
     check(cudaEventRecord(lane.done, stream), "event");
   }
 
@@ -198,18 +197,30 @@ struct ParticleEngine::Impl {
     if (second_look)
       return second_look->margins(args, n, lane.device_target.data(), lane.device_margin.data(), forward,
                                   stream);
-    forward.margins(n, proposed.data(), lane.device_target.data(), lane.device_margin.data(),
+    forward.margins(n, rows.data(), lane.device_target.data(), lane.device_margin.data(),
                     lane.device_other.data(), stream);
   }
 
-  void start_scores(LaneMemory& lane, std::uint32_t n, bool fast) const {
-    copy_in(lane.device_rows, lane.rows, n * length, stream);
+  // Group by group: an fp16 margin depends, by its rounding, on its place among those that are computed
+  // together, and so on its group alone.
+  void start_fast_margins(LaneMemory& lane, std::span<const ParticleGroup> groups) const {
+    std::size_t at = 0;
+    for (const ParticleGroup& group : groups) {
+      if (group.n_particles == 0) continue;
+      second_look->fast().margins(group.n_particles, rows.data() + at * length,
+                                  lane.device_target.data() + at, lane.device_margin.data() + at, stream);
+      at += group.n_particles;
+    }
+  }
+
+  void start_scores(LaneMemory& lane, std::span<const ParticleGroup> groups, std::uint32_t n,
+                    bool fast) const {
+    copy_in(rows, lane.words, n * length, stream);
     copy_in(lane.device_target, lane.target, n, stream);
     if (fast)
-      second_look->fast().margins(n, lane.device_rows.data(), lane.device_target.data(),
-                                  lane.device_margin.data(), stream);
+      start_fast_margins(lane, groups);
     else
-      forward.margins(n, lane.device_rows.data(), lane.device_target.data(), lane.device_margin.data(),
+      forward.margins(n, rows.data(), lane.device_target.data(), lane.device_margin.data(),
                       lane.device_other.data(), stream);
     check(cudaGetLastError(), "starting the kernels");
     copy_out(lane.margin, lane.device_margin, n, stream);
@@ -221,10 +232,9 @@ struct ParticleEngine::Impl {
 
   ParticleEngineOptions options;
   std::size_t length;
-  DeviceArray<DenseInputs::Table> tables;
-  DeviceArray<std::uint32_t> first_row, guide, free;
-  DeviceArray<std::uint64_t> last_unit;
-  DeviceArray<std::uint32_t> proposed, note;
+  Bases bases;
+  DeviceArray<std::uint32_t> rows, changed;  // [n, length] that the model reads; states that are proposed
+  DeviceArray<MoveNote> note;
   ForwardEngine forward;
   std::optional<SecondLook> second_look;  // where the model has the sizes for it
   std::vector<std::unique_ptr<LaneMemory>> lanes;
@@ -245,7 +255,7 @@ void ParticleEngine::Impl::score(LaneMemory& lane, std::span<const ParticleGroup
   if (n == 0) return;
   {
     const std::lock_guard lock(starting);
-    start_scores(lane, n, fast);
+    start_scores(lane, groups, n, fast);
   }
   check(cudaEventSynchronize(lane.done), "scoring");
 }
@@ -271,11 +281,15 @@ void ParticleEngine::move(std::size_t lane_number, std::span<const MovingGroup> 
 
 GroupCounts ParticleEngine::counts(std::size_t lane, std::size_t group) const {
   const std::size_t length = impl_->length;
-  const MoveCounts* all = impl_->lanes[lane]->counts.data() + group * kMoveKinds * length;
-  const auto of = [&](MoveKind kind) {
-    return std::span(all + static_cast<std::size_t>(kind) * length, length);
-  };
-  return {of(MoveKind::kSingle), of(MoveKind::kBlock), of(MoveKind::kSuffix)};
+  const LaneMemory& memory = *impl_->lanes[lane];
+  const MoveCounts* all = memory.counts.data() + group * count_slots(length);
+  return {.single = std::span(all, length + 1),
+          .block = all[count_slot(MoveKind::kBlock, length, 0)],
+          .suffix = all[count_slot(MoveKind::kSuffix, length, 0)],
+          .from = std::span(memory.from.data() + group * length, length)};
 }
+
+std::size_t ParticleEngine::add_base(const DenseBase& base) { return impl_->bases.add(base); }
+void ParticleEngine::remove_base(std::size_t base) { impl_->bases.remove(base); }
 
 }  // namespace deeptail::cuda

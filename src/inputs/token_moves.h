@@ -12,7 +12,6 @@
 namespace deeptail {
 
 enum class MoveKind : std::uint8_t { kSingle, kBlock, kSuffix };
-inline constexpr std::uint32_t kMoveKinds = 3;
 inline constexpr std::uint32_t kLongestSuffix = 8;  // free positions of a suffix move, at most
 
 // Index: the integer type of a position. Pointers, since the memory may be a device's.

@@ -76,9 +76,12 @@ class ScreenCheck {
     return {lane.margin.begin(), lane.margin.begin() + static_cast<std::ptrdiff_t>(n_)};
   }
 
+  auto state(std::size_t i) const {
+    return engine_.lane(0).states.begin() + static_cast<std::ptrdiff_t>(i * (length_ + 1));
+  }
+
   Rows moved(const Rows& rows, float level, std::uint32_t number, std::uint32_t first, std::uint32_t count) {
-    const cuda::ParticleEngine::Lane& lane = engine_.lane(0);
-    std::copy(rows.begin(), rows.end(), lane.rows.begin());
+    for (std::size_t i = 0; i < n_; ++i) *std::copy(at(rows, i), at(rows, i + 1), state(i)) = cuda::kNoPlant;
     cuda::MovingGroup all;
     static_cast<cuda::ParticleGroup&>(all) = group();
     all.seed = 32;
@@ -91,7 +94,9 @@ class ScreenCheck {
     all.block_share = 0.25;
     all.cumulative = cumulative_.data();
     engine_.move(0, {&all, 1});
-    return {lane.rows.begin(), lane.rows.begin() + static_cast<std::ptrdiff_t>(n_ * length_)};
+    Rows now;
+    for (std::size_t i = 0; i < n_; ++i) now.insert(now.end(), state(i), state(i + 1) - 1);
+    return now;
   }
 
   // The better half in the place of all; returns their level.

@@ -1,5 +1,8 @@
 // What a move proposes: the same numbers as redraw_parts on the CPU (estimators/tokensplit/moves.h), so the
 // same tokens. Runs on the host as well, for tests.
+//
+// A particle's state is [length + 1] words: the rows that its positions have drawn, then the number of the
+// plant that covers some of them, or kNoPlant. The model reads the rows that are seen: [length].
 #pragma once
 
 #include "compute_cuda/keyed_numbers.cuh"
@@ -8,9 +11,20 @@
 
 namespace deeptail::cuda {
 
+// A DenseBase where the kernels find it.
+struct MoveTables {
+  SampleTables sample;        // tables: [parts]
+  const std::uint32_t* free;  // [n_free]: parts that can change anything, ascending
+  std::uint32_t n_free;
+  const DensePlant* plants;  // null: none
+  __host__ __device__ std::uint32_t length() const { return static_cast<std::uint32_t>(sample.length); }
+  __host__ __device__ std::uint32_t n_parts() const { return length() + (plants == nullptr ? 0 : 1); }
+};
+
 // A group as the kernels see it.
 struct DeviceGroup {
   std::uint64_t seed;
+  MoveTables base;
   std::uint32_t begin;           // place of its first particle in the batch
   std::uint32_t first_particle;  // its number within the population
   std::uint32_t level_number, first_step;
@@ -19,14 +33,14 @@ struct DeviceGroup {
   double suffix_share, redraw_share;  // shares of suffix moves, of suffix and block moves
 };
 
-// What can be proposed.
-struct MoveTables {
-  SampleTables sample;
-  const std::uint32_t* free;  // [n_free]: positions that can hold more than one token, ascending
-  std::uint32_t n_free;
-};
+inline constexpr std::uint32_t kNoMove = 3;  // in the place of a MoveKind: nothing seen changed
 
-inline constexpr std::uint32_t kNoMove = 3;  // in the place of a MoveKind: nothing changed
+// What was proposed.
+struct MoveNote {
+  std::uint32_t kind;      // a MoveKind or kNoMove
+  std::uint32_t part;      // the first that was drawn anew
+  std::uint32_t position;  // the first that changed; length: none
+};
 
 // The numbers of one move, in order.
 class MoveDraws {
@@ -44,24 +58,49 @@ class MoveDraws {
   std::uint32_t slot_ = 0;
 };
 
-// next: [length], holds where the particle is, then where it would go. Returns kind | first changed << 2, the
-// kind being kNoMove when nothing changed.
-__host__ __device__ inline std::uint32_t propose(const MoveTables& t, const DeviceGroup& g,
-                                                 const double* cumulative, std::uint64_t index,
-                                                 std::uint32_t* next) {
-  const auto length = static_cast<std::uint32_t>(t.sample.length);
-  const MoveRule<std::uint32_t> rule = {cumulative, length,         t.free,        t.n_free,
+__host__ __device__ inline DensePlant plant_of(const MoveTables& t, const std::uint32_t* state) {
+  const std::uint32_t number = state[t.length()];
+  return number == kNoPlant ? DensePlant{} : t.plants[number];
+}
+// The row that is seen at a position of a state with this plant.
+__host__ __device__ inline std::uint32_t seen_row(const DensePlant& plant, const std::uint32_t* state,
+                                                  std::uint32_t position) {
+  if (position == plant.position[0]) return plant.row[0];
+  if (position == plant.position[1]) return plant.row[1];
+  return state[position];
+}
+
+// state: [length + 1], holds where the particle is, then where it would go; rows: [length], what is seen of it.
+__host__ __device__ inline MoveNote propose(const DeviceGroup& g, const double* cumulative,
+                                            std::uint64_t index, std::uint32_t* state, std::uint32_t* rows) {
+  const MoveTables& t = g.base;
+  const std::uint32_t length = t.length();
+  const MoveRule<std::uint32_t> rule = {cumulative, t.n_parts(),    t.free,        t.n_free,
                                         g.block,    g.suffix_share, g.redraw_share};
   MoveDraws draws(g.seed, index);
-  std::uint32_t first = length;
-  const MoveKind kind = choose_positions(rule, draws, [&](std::uint32_t position) {
-    const std::uint32_t row =
-        t.sample.first_row[position] + draw_entry(t.sample, static_cast<int>(position), draws.next());
-    if (row == next[position]) return;
-    next[position] = row;
-    if (position < first) first = position;
+  DensePlant plant = plant_of(t, state);
+  MoveNote note = {kNoMove, length + 1, length};
+  const auto show = [&](std::uint32_t position) {
+    if (position == kNowhere) return;
+    const std::uint32_t row = seen_row(plant, state, position);
+    if (row == rows[position]) return;
+    rows[position] = row;
+    if (position < note.position) note.position = position;
+  };
+  const MoveKind kind = choose_positions(rule, draws, [&](std::uint32_t part) {
+    if (part < note.part) note.part = part;
+    const std::uint32_t entry = draw_entry(t.sample, static_cast<int>(part), draws.next());
+    if (part < length) {
+      state[part] = t.sample.first_row[part] + entry;
+      return show(part);
+    }
+    const DensePlant before = plant;
+    state[length] = entry;
+    plant = plant_of(t, state);
+    for (int i = 0; i < 2; ++i) show(before.position[i]), show(plant.position[i]);
   });
-  return (first == length ? kNoMove : static_cast<std::uint32_t>(kind)) | first << 2;
+  if (note.position < length) note.kind = static_cast<std::uint32_t>(kind);
+  return note;
 }
 
 }  // namespace deeptail::cuda

@@ -24,8 +24,8 @@ struct OpenProposals {
 __global__ void __launch_bounds__(kMoveThreads)
     pack_open(MoveArgs a, std::uint32_t n, const std::uint32_t* target, OpenProposals open) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  const int lane = static_cast<int>(threadIdx.x % 32), length = a.tables.sample.length;
-  const bool is_open = i < n && (a.note[i] & 3) != kNoMove &&
+  const int lane = static_cast<int>(threadIdx.x % 32), length = a.length;
+  const bool is_open = i < n && a.note[i].kind != kNoMove &&
                        !(fabsf(a.margin[i] - a.groups[a.group[i]].level) >= kSecondLook);
   unsigned left = __ballot_sync(0xffffffffu, is_open);
   if (left == 0) return;

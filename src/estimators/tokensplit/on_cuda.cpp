@@ -18,6 +18,8 @@ namespace deeptail {
 
 namespace {
 
+static_assert(kNoPlant == cuda::kNoPlant);
+
 // Cells are rows of DenseInputs: (position, token) pairs.
 class CudaParticles final : public ParticleDevice {
  public:
@@ -29,6 +31,12 @@ class CudaParticles final : public ParticleDevice {
       for (std::uint32_t i = 0; i < table.size(); ++i) entry[static_cast<std::size_t>(table.ids()[i])] = i;
     }
   }
+
+  std::size_t add_base(const Component& component) override {
+    const PlantList* plants = component.plants ? &*component.plants : nullptr;
+    return engine_.add_base(cuda::dense_base(component.tables, plants, inputs_));
+  }
+  void remove_base(std::size_t base) override { engine_.remove_base(base); }
 
   std::size_t lanes() const override { return engine_.options().lanes; }
   std::size_t max_particles() const override { return engine_.options().max_particles; }
@@ -46,7 +54,7 @@ class CudaParticles final : public ParticleDevice {
       tokens[i] = static_cast<TokenId>(inputs_.row_token[cells[i]]);
   }
 
-  void score(std::size_t lane, std::span<const ScorePiece> pieces) override {
+  void score(std::size_t lane, std::span<const ScorePiece> pieces, bool roughly) override {
     const cuda::ParticleEngine::Lane& memory = engine_.lane(lane);
     std::vector<cuda::ParticleGroup> groups;
     auto to = memory.rows.begin();
@@ -55,28 +63,29 @@ class CudaParticles final : public ParticleDevice {
       groups.push_back({.n_particles = static_cast<std::uint32_t>(piece.margins.size()),
                         .target = static_cast<std::uint32_t>(piece.target)});
     }
-    engine_.score(lane, groups);
+    const bool rough = roughly && engine_.score_fast(lane, groups);
+    if (!rough) engine_.score(lane, groups);
     std::size_t at = 0;
     for (const ScorePiece& piece : pieces)
       for (Margin& margin : piece.margins) {
-        margin = {memory.margin[at], piece.target, static_cast<TokenId>(memory.other[at])};
-        ++at;
+        const TokenId other = rough ? piece.target : static_cast<TokenId>(memory.other[at]);
+        margin = {memory.margin[at++], piece.target, other};
       }
   }
 
   void move(std::size_t lane, std::span<const MovePiece> pieces) override {
     const cuda::ParticleEngine::Lane& memory = engine_.lane(lane);
     std::vector<cuda::MovingGroup> groups;
-    auto to = memory.rows.begin();
+    auto to = memory.states.begin();
     for (const MovePiece& piece : pieces) {
-      to = std::copy(piece.cells.begin(), piece.cells.end(), to);
+      to = std::copy(piece.states.begin(), piece.states.end(), to);
       groups.push_back(group_of(piece));
     }
     engine_.move(lane, groups);
-    auto from = memory.rows.begin();
+    auto from = memory.states.begin();
     for (std::size_t g = 0; g < pieces.size(); ++g) {
-      const auto end = from + static_cast<std::ptrdiff_t>(pieces[g].cells.size());
-      std::copy(from, end, pieces[g].cells.begin());
+      const auto end = from + static_cast<std::ptrdiff_t>(pieces[g].states.size());
+      std::copy(from, end, pieces[g].states.begin());
       from = end;
       add_counts(engine_.counts(lane, g), *pieces[g].outcome);
     }
@@ -86,7 +95,8 @@ class CudaParticles final : public ParticleDevice {
   cuda::MovingGroup group_of(const MovePiece& piece) const {
     const MoveRound& round = *piece.round;
     cuda::MovingGroup group;
-    group.n_particles = static_cast<std::uint32_t>(piece.cells.size() / dist_.length());
+    group.n_particles = static_cast<std::uint32_t>(piece.states.size() / (dist_.length() + 1));
+    group.base = piece.base;
     group.target = static_cast<std::uint32_t>(piece.target);
     group.first_particle = static_cast<std::uint32_t>(piece.first_particle);
     group.seed = round.seed;
@@ -102,17 +112,15 @@ class CudaParticles final : public ParticleDevice {
   }
 
   static void add_counts(const cuda::GroupCounts& counts, MoveOutcome& outcome) {
-    const auto add = [&](Tally& tally, std::size_t position, const cuda::MoveCounts& found) {
+    const auto add = [&](Tally& tally, const cuda::MoveCounts& found) {
       tally.proposed += found.proposed;
       tally.accepted += found.accepted;
-      outcome.from[position] += found.proposed;
       outcome.accepted += found.accepted;
     };
-    for (std::size_t p = 0; p < outcome.from.size(); ++p) {
-      add(outcome.tally.single[p], p, counts.single[p]);
-      add(outcome.tally.block, p, counts.block[p]);
-      add(outcome.tally.suffix, p, counts.suffix[p]);
-    }
+    for (std::size_t i = 0; i < counts.single.size(); ++i) add(outcome.tally.single[i], counts.single[i]);
+    add(outcome.tally.block, counts.block);
+    add(outcome.tally.suffix, counts.suffix);
+    for (std::size_t p = 0; p < counts.from.size(); ++p) outcome.from[p] += counts.from[p];
   }
 
   const Distribution& dist_;

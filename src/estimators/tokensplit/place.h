@@ -54,7 +54,7 @@ struct ServedPlace {
   }
   ServedProbe probe(Inputs&, std::size_t count, ThreadPool&) const { return {problem, count, service}; }
   ServedParticles population(std::size_t, MovePolicy& policy, ThreadPool& pool) const {
-    return {problem, base == nullptr ? ParticleDevice::kPrior : base->number(), service, policy, pool};
+    return {problem, base.get(), service, policy, pool};
   }
   // Every replica has a thread that mostly waits.
   static std::size_t replicas_at_once(const TokensplitConfig& config, std::size_t) {

@@ -121,7 +121,7 @@ double Sizes::bytes(const ScorerBytes& scorer, const TokenProblem& problem) cons
   return static_cast<double>(std::max(first_draw, most())) * drawn + static_cast<double>(most()) * moved;
 }
 
-// Sequences, a copy while they are resampled, and one for the device.
+// States, a copy while they are resampled, and the tokens.
 double Sizes::token_bytes(std::size_t length) const {
   const double sequence = 3.0 * sizeof(TokenId) * static_cast<double>(length) + 64.0;
   return static_cast<double>(std::max(first_draw, most())) * sequence;

@@ -48,7 +48,7 @@ Work ServedProbe::scores(const Inputs& changed, std::span<const std::uint32_t> f
   std::vector<Margin> margins(n);
   Work work;
   work.device_seconds =
-      service_.margins(changed.tokens, length, problem_.event.next_token()->ids().front(), margins);
+      service_.margins(changed.tokens, length, problem_.event.next_token()->ids().front(), margins, true);
   for (std::size_t i = 0; i < n; ++i) out[i] = score_of(margins[i]);
   const std::size_t held = std::exchange(held_, 0);
   work.forwards = held;

@@ -26,7 +26,8 @@ class CpuProbe {
   Work held_;  // told with the first scores
 };
 
-// The same by whole passes of a device, counted as the CPU counts them.
+// The same by whole passes of a device, counted as the CPU counts them. What is probed only guides: rough
+// scores will do.
 class ServedProbe {
  public:
   ServedProbe(const TokenProblem& problem, std::size_t contexts, ParticleService& service)

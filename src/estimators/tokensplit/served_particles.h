@@ -10,9 +10,10 @@ namespace deeptail {
 
 class ServedParticles final {
  public:
-  // The problem's event is one next token; its law is known to the service as `base`.
-  ServedParticles(const TokenProblem& problem, std::size_t base, ParticleService& service, MovePolicy& policy,
-                  ThreadPool& pool);
+  // The problem's event is one next token; its law is that of the base, or where there is none the one that
+  // the device was made with.
+  ServedParticles(const TokenProblem& problem, const ServedBase* base, ParticleService& service,
+                  MovePolicy& policy, ThreadPool& pool);
 
   void sample(std::size_t n, std::uint64_t seed);
   std::size_t size() const { return tokens_.size() / length_; }
@@ -39,16 +40,23 @@ class ServedParticles final {
 
  private:
   void count_forwards(std::size_t n);
+  std::span<std::uint32_t> state(std::size_t i) {
+    return std::span(states_).subspan(i * (length_ + 1), length_ + 1);
+  }
+  void begin(std::size_t i, std::span<const std::uint64_t> numbers);
+  void show();
 
   TokenProblem problem_;
   const ModelConfig& config_;
-  std::size_t base_;
+  const ServedBase* base_;
+  const PlantList* plants_;  // of the base; null: none
   TokenId target_;
   ParticleService& service_;
   MovePolicy& policy_;
   ThreadPool& pool_;
   std::size_t length_;
-  std::vector<TokenId> tokens_;  // [n, length]
+  std::vector<std::uint32_t> states_;  // [n, length + 1] (service.h)
+  std::vector<TokenId> tokens_;        // [n, length]: what the model reads
   Work work_;
 };
 static_assert(Paying<ServedParticles>);

@@ -9,8 +9,9 @@ struct ParticleService::Request {
   const MoveRound* round = nullptr;  // null: margins are wanted
   TokenId target = 0;
   std::size_t base = ParticleDevice::kPrior;
-  std::size_t length = 0;
-  std::span<std::uint32_t> cells = {};  // [n, length]
+  bool roughly = false;
+  std::size_t length = 0, width = 0;
+  std::span<std::uint32_t> words = {};  // [n, width]: cells or states
   std::span<Margin> margins = {};
   MoveOutcome outcome{0};
   std::size_t pieces_left = 0;
@@ -24,13 +25,13 @@ struct ParticleService::Piece {
   std::size_t first, n;  // particles
   std::size_t steps = 0;
   std::size_t steps_left() const { return request->round == nullptr ? 0 : request->round->count - steps; }
-  std::span<std::uint32_t> cells() const {
-    return request->cells.subspan(first * request->length, n * request->length);
+  std::span<std::uint32_t> words() const {
+    return request->words.subspan(first * request->width, n * request->width);
   }
 };
 
 struct ParticleService::Batch {
-  bool scores = false;
+  bool scores = false, roughly = false;
   std::vector<Piece> pieces = {};
   std::vector<std::size_t> steps = {};     // [pieces]: of moves
   std::vector<MoveOutcome> outcomes = {};  // [pieces]: of moves
@@ -53,26 +54,29 @@ ParticleService::~ParticleService() {
 }
 
 double ParticleService::margins(std::span<const TokenId> tokens, std::size_t length, TokenId target,
-                                std::span<Margin> out) {
+                                std::span<Margin> out, bool roughly) {
   std::vector<std::uint32_t> cells(tokens.size());
   device_.encode(tokens, cells);
-  Request request{.target = target, .length = length, .cells = cells, .margins = out};
+  Request request{.target = target,
+                  .roughly = roughly,
+                  .length = length,
+                  .width = length,
+                  .words = cells,
+                  .margins = out};
   submit(request);
   return request.outcome.device_seconds;
 }
 
-MoveOutcome ParticleService::run_moves(const MoveRound& round, std::span<TokenId> tokens, std::size_t length,
-                                       TokenId target, std::size_t base) {
-  std::vector<std::uint32_t> cells(tokens.size());
-  device_.encode(tokens, cells);
+MoveOutcome ParticleService::run_moves(const MoveRound& round, std::span<std::uint32_t> states,
+                                       std::size_t length, TokenId target, std::size_t base) {
   Request request{.round = &round,
                   .target = target,
                   .base = base,
                   .length = length,
-                  .cells = cells,
+                  .width = length + 1,
+                  .words = states,
                   .outcome = MoveOutcome(length)};
   if (round.count > 0) submit(request);
-  device_.decode(cells, tokens);
   return std::move(request.outcome);
 }
 
@@ -83,7 +87,7 @@ void ParticleService::hurry() {
 
 // Returns when all of it is done.
 void ParticleService::submit(Request& request) {
-  const std::size_t n = request.cells.size() / request.length;
+  const std::size_t n = request.words.size() / request.width;
   std::unique_lock lock(mutex_);
   if (failure_) std::rethrow_exception(failure_);
   if (hurry_ && request.round != nullptr) return;
@@ -109,8 +113,9 @@ ParticleService::Batch ParticleService::take() {
   const std::size_t most = std::min(device_.max_particles(), share);
   Batch batch{.scores = !scores_.empty()};
   std::deque<Piece>& queue = batch.scores ? scores_ : moves_;
+  if (!queue.empty()) batch.roughly = queue.front().request->roughly;
   while (!queue.empty() && batch.pieces.size() < device_.max_pieces() &&
-         batch.particles + queue.front().n <= most) {
+         batch.particles + queue.front().n <= most && queue.front().request->roughly == batch.roughly) {
     batch.particles += queue.front().n;
     batch.pieces.push_back(queue.front());
     queue.pop_front();
@@ -125,8 +130,8 @@ void ParticleService::run(Batch& batch, std::size_t lane) {
   if (batch.scores) {
     std::vector<ScorePiece> pieces;
     for (const Piece& p : batch.pieces)
-      pieces.push_back({p.request->target, p.cells(), p.request->margins.subspan(p.first, p.n)});
-    return device_.score(lane, pieces);
+      pieces.push_back({p.request->target, p.words(), p.request->margins.subspan(p.first, p.n)});
+    return device_.score(lane, pieces, batch.roughly);
   }
   std::vector<MovePiece> pieces;
   batch.outcomes.reserve(batch.pieces.size());
@@ -140,7 +145,7 @@ void ParticleService::run(Batch& batch, std::size_t lane) {
                       .base = p.request->base,
                       .first_step = round.first + p.steps,
                       .n_steps = batch.steps.back(),
-                      .cells = p.cells(),
+                      .states = p.words(),
                       .outcome = &batch.outcomes.back()});
   }
   device_.move(lane, pieces);
@@ -149,10 +154,8 @@ void ParticleService::run(Batch& batch, std::size_t lane) {
 namespace {
 void add_outcome(MoveOutcome& to, const MoveOutcome& from) {
   const auto add = [](Tally& a, const Tally& b) { a.proposed += b.proposed, a.accepted += b.accepted; };
-  for (std::size_t i = 0; i < to.from.size(); ++i) {
-    to.from[i] += from.from[i];
-    add(to.tally.single[i], from.tally.single[i]);
-  }
+  for (std::size_t i = 0; i < to.from.size(); ++i) to.from[i] += from.from[i];
+  for (std::size_t i = 0; i < to.tally.single.size(); ++i) add(to.tally.single[i], from.tally.single[i]);
   add(to.tally.block, from.tally.block);
   add(to.tally.suffix, from.tally.suffix);
   to.accepted += from.accepted;

@@ -22,18 +22,21 @@ namespace deeptail {
 
 // What the moves of a round did. Proposals that changed nothing are not among them.
 struct MoveOutcome {
-  explicit MoveOutcome(std::size_t length) : tally{.single = std::vector<Tally>(length)}, from(length) {}
-  MoveTally tally;
+  explicit MoveOutcome(std::size_t length) : tally{.single = std::vector<Tally>(length + 1)}, from(length) {}
+  MoveTally tally;                  // single moves by their part: a position, or length: that of the plant
   std::vector<std::uint64_t> from;  // [length]: proposals by the first position that changed
   std::uint64_t accepted = 0;
   double device_seconds = 0.0;  // this population's share of the device's time
 };
 
-// Part of a population in a batch. cells: [n, length], the tokens as the device knows them.
+inline constexpr std::uint32_t kNoPlant = 0xffffffff;
+
+// Part of a population in a batch. A cell is a token as the device knows it; a state is a particle that moves:
+// the cells of its positions' own tokens, then the number of the plant that covers some of them, or kNoPlant.
 struct ScorePiece {
   TokenId target;
-  std::span<const std::uint32_t> cells;
-  std::span<Margin> margins;  // [n]: out
+  std::span<const std::uint32_t> cells;  // [n, length]
+  std::span<Margin> margins;             // [n]: out
 };
 struct MovePiece {
   const MoveRound* round;
@@ -41,7 +44,7 @@ struct MovePiece {
   std::size_t first_particle;       // number of the first one within the population
   std::size_t base;                 // the law that tokens are drawn from
   std::size_t first_step, n_steps;  // of the level's moves: part of the round
-  std::span<std::uint32_t> cells;   // in and out
+  std::span<std::uint32_t> states;  // [n, length + 1]: in and out
   MoveOutcome* outcome;             // added to: all but seconds
 };
 
@@ -59,7 +62,9 @@ class ParticleDevice {
   // tokens, cells: [n, length].
   virtual void encode(std::span<const TokenId> tokens, std::span<std::uint32_t> cells) const = 0;
   virtual void decode(std::span<const std::uint32_t> cells, std::span<TokenId> tokens) const = 0;
-  virtual void score(std::size_t lane, std::span<const ScorePiece> pieces) = 0;
+  // roughly: margins may be off a little, and need not say which other token they are against, where that is
+  // quicker.
+  virtual void score(std::size_t lane, std::span<const ScorePiece> pieces, bool roughly) = 0;
   // In descending order of n_steps.
   virtual void move(std::size_t lane, std::span<const MovePiece> pieces) = 0;
 };
@@ -76,10 +81,13 @@ class ParticleService {
   ParticleService(const ParticleService&) = delete;
   ParticleService& operator=(const ParticleService&) = delete;
 
-  // Both return when it is done, and throw what the device threw. length: of dist.
-  double margins(std::span<const TokenId> tokens, std::size_t length, TokenId target, std::span<Margin> out);
-  MoveOutcome run_moves(const MoveRound& round, std::span<TokenId> tokens, std::size_t length, TokenId target,
-                        std::size_t base = ParticleDevice::kPrior);
+  // Both return when it is done, and throw what the device threw. length: of an input. The first returns
+  // seconds of the device.
+  double margins(std::span<const TokenId> tokens, std::size_t length, TokenId target, std::span<Margin> out,
+                 bool roughly = false);
+  // states: [n, length + 1].
+  MoveOutcome run_moves(const MoveRound& round, std::span<std::uint32_t> states, std::size_t length,
+                        TokenId target, std::size_t base);
   ParticleDevice& device() { return device_; }
   // From now on, moves end where they are: the user wants to stop, and the runs will be told so.
   void hurry();
@@ -113,15 +121,18 @@ class ParticleService {
 // A law that the service's device knows as long as this lives.
 class ServedBase {
  public:
+  // The component must outlive it.
   ServedBase(ParticleService& service, const Component& component)
-      : device_(service.device()), number_(device_.add_base(component)) {}
+      : device_(service.device()), component_(component), number_(device_.add_base(component)) {}
   ~ServedBase() { device_.remove_base(number_); }
   ServedBase(const ServedBase&) = delete;
   ServedBase& operator=(const ServedBase&) = delete;
   std::size_t number() const { return number_; }
+  const Component& component() const { return component_; }
 
  private:
   ParticleDevice& device_;
+  const Component& component_;
   std::size_t number_;
 };
 

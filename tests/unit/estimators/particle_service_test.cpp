@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
 
 #include "core/random.h"
 #include "estimators/tokensplit/many.h"
+#include "estimators/tokensplit/scan.h"
 #include "sizes.h"
 #include "unit/estimators/counting_model.h"
 #include "unit/estimators/propose_tokens.h"
@@ -18,8 +20,21 @@ constexpr std::array<double, 4> kChances = {0.7, 0.2, 0.08, 0.02};
 class PlainDevice final : public ParticleDevice {
  public:
   explicit PlainDevice(const CountingModel& toy, std::size_t lanes = 2)
-      : model_(toy.model()), dist_(toy.dist()), free_(free_positions(dist_)), lanes_(lanes) {}
+      : model_(toy.model()), length_(toy.dist().length()), lanes_(lanes) {
+    add_base({.name = "prior", .tables = toy.dist()});
+  }
+  ~PlainDevice() override { EXPECT_EQ(bases_.size(), 1u) << "a law that nobody uses any more"; }
 
+  std::size_t add_base(const Component& component) override {
+    const std::lock_guard lock(mutex_);
+    bases_.emplace(next_base_, component);
+    planted += component.plants.has_value();
+    return next_base_++;
+  }
+  void remove_base(std::size_t base) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_EQ(bases_.erase(base), 1u);
+  }
   std::size_t lanes() const override { return lanes_; }
   std::size_t max_particles() const override { return 300; }
   std::size_t max_pieces() const override { return 3; }
@@ -31,10 +46,12 @@ class PlainDevice final : public ParticleDevice {
     for (std::size_t i = 0; i < cells.size(); ++i) tokens[i] = static_cast<TokenId>(cells[i]) - 100;
   }
 
-  void score(std::size_t, std::span<const ScorePiece> pieces) override {
+  void score(std::size_t, std::span<const ScorePiece> pieces, bool) override {
     count_call(pieces.size());
     for (const ScorePiece& piece : pieces) {
-      const auto found = margins_of(piece.cells, piece.target);
+      std::vector<TokenId> tokens(piece.cells.size());
+      decode(piece.cells, tokens);
+      const auto found = margins_of(tokens, piece.target);
       std::copy(found.begin(), found.end(), piece.margins.begin());
     }
   }
@@ -47,52 +64,65 @@ class PlainDevice final : public ParticleDevice {
   }
 
   std::atomic<int> calls = 0, fail_at = -1;
-  std::atomic<std::size_t> most_pieces = 0;
+  std::atomic<std::size_t> most_pieces = 0, planted = 0;
 
  private:
+  const Component& base(std::size_t number) {
+    const std::lock_guard lock(mutex_);
+    return bases_.at(number);
+  }
   void count_call(std::size_t pieces) {
     if (calls++ == fail_at) throw std::runtime_error("device lost");
     if (pieces > most_pieces) most_pieces = pieces;
   }
 
-  std::vector<Margin> margins_of(std::span<const std::uint32_t> cells, TokenId target) const {
-    std::vector<TokenId> tokens(cells.size());
-    decode(cells, tokens);
-    const std::size_t n = tokens.size() / dist_.length(), d = model_.config().d_model;
+  std::vector<Margin> margins_of(std::span<const TokenId> tokens, TokenId target) const {
+    const std::size_t n = tokens.size() / length_, d = model_.config().d_model;
     ThreadPool pool(1);
     AlignedVector<float> resid(n * d);
-    final_residuals(model_, {tokens, dist_.length()}, pool, {resid.data(), d});
+    final_residuals(model_, {tokens, length_}, pool, {resid.data(), d});
     std::vector<Margin> out(n);
     margins(model_.head(), Target({target}, model_.head()), n, {resid.data(), d}, pool, out);
     return out;
   }
 
-  void step(const MovePiece& piece, std::size_t number) const {
+  TokenState state_of(std::span<const std::uint32_t> words) const {
+    TokenState state{.own = std::vector<TokenId>(length_), .plant = words[length_]};
+    decode(words.first(length_), state.own);
+    return state;
+  }
+
+  void step(const MovePiece& piece, std::size_t number) {
     const MoveRound& round = *piece.round;
-    const std::size_t length = dist_.length(), n = piece.cells.size() / length;
-    std::vector<TokenId> tokens(piece.cells.size());
-    decode(piece.cells, tokens);
-    std::vector<std::uint32_t> proposed(piece.cells.size());
+    const Component& law = base(piece.base);
+    const PlantList* plants = law.plants ? &*law.plants : nullptr;
+    std::vector<std::size_t> free = free_positions(law.tables);
+    if (plants != nullptr) free.push_back(length_);
+    const std::size_t width = length_ + 1, n = piece.states.size() / width;
+    std::vector<TokenState> proposed;
     std::vector<TokenMove> moves;
+    std::vector<TokenId> tokens;
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint64_t index = step_index(round.level_number, number, piece.first_particle + i);
-      moves.push_back(propose_tokens(dist_, free_, round.settings, {round.seed, index},
-                                     std::span(tokens).subspan(i * length, length)));
+      proposed.push_back(state_of(piece.states.subspan(i * width, width)));
+      moves.push_back(
+          propose_state(law.tables, plants, free, round.settings, {round.seed, index}, proposed.back()));
+      const std::vector<TokenId> seen = proposed.back().seen(plants);
+      tokens.insert(tokens.end(), seen.begin(), seen.end());
     }
-    encode(tokens, proposed);
-    const std::vector<Margin> found = margins_of(proposed, piece.target);
+    const std::vector<Margin> found = margins_of(tokens, piece.target);
     for (std::size_t i = 0; i < n; ++i) {
-      if (!moves[i].changed) continue;
       const bool accept = found[i].value >= round.level;
-      if (accept)
-        std::copy_n(proposed.begin() + static_cast<std::ptrdiff_t>(i * length), length,
-                    piece.cells.begin() + static_cast<std::ptrdiff_t>(i * length));
-      note(moves[i], accept, *piece.outcome);
+      if (moves[i].changed) note(moves[i], accept, *piece.outcome);
+      if (!accept && moves[i].changed) continue;
+      const auto words = piece.states.subspan(i * width, width);
+      encode(proposed[i].own, words.first(length_));
+      if (plants != nullptr) words[length_] = static_cast<std::uint32_t>(proposed[i].plant);
     }
   }
 
   static void note(const TokenMove& move, bool accept, MoveOutcome& outcome) {
-    Tally& tally = outcome.tally.of(move.kind, move.first);
+    Tally& tally = outcome.tally.of(move.kind, move.part);
     tally.proposed += 1.0;
     tally.accepted += accept;
     outcome.accepted += accept;
@@ -100,8 +130,10 @@ class PlainDevice final : public ParticleDevice {
   }
 
   const Transformer& model_;
-  const Distribution& dist_;
-  std::vector<std::size_t> free_;
+  std::size_t length_;
+  std::mutex mutex_;
+  std::map<std::size_t, Component> bases_;
+  std::size_t next_base_ = kPrior;
   std::size_t lanes_;
 };
 
@@ -165,6 +197,7 @@ TEST(ParticleService, GivesWhatEachTargetGetsAlone) {
              c.at_once, device, {.steps = c.steps, .piece = c.piece});
     EXPECT_EQ(found, expected()) << c.at_once << " at once";
     EXPECT_GT(seconds, 0.0);
+    EXPECT_GT(device.planted, 0u) << "no population ran under a law with plants";
     if (c.at_once > 1) {
       EXPECT_GT(device.most_pieces, 1u) << "nothing was gathered";
     }
@@ -185,6 +218,30 @@ TEST(ParticleService, CountsTheWorkAsTheCpuDoes) {
   // All that differs are logits of a vocabulary of 6.
   EXPECT_NEAR(e.cost.flops / cpu.cost.flops, 1.0, 0.2);
   EXPECT_LE(e.cost.flops, cpu.cost.flops);
+}
+
+TEST(ParticleService, ScansAsTheCpuDoes) {
+  ThreadPool pool(1);
+  const TokenTables law(served().dist());
+  const NextToken event(served().target());
+  const TokenProblem problem{served().model(), law, event};
+  PlainDevice device(served());
+  ParticleService service(device);
+  const double flops = 2e4 * forward_flops(served().model().config(), served().dist().length());
+  const ScanResult here = scan_tokens(CpuPlace{problem}, flops, 4, pool),
+                   there = scan_tokens(ServedPlace{problem, service}, flops, 4, pool);
+  ASSERT_TRUE(here.plants && there.plants);
+  ASSERT_EQ(there.plants->size(), here.plants->size());
+  EXPECT_EQ(there.plants->last_position, here.plants->last_position);
+  for (std::size_t i = 0; i < here.plants->size(); ++i) {
+    const Plant &a = here.plants->plants[i], &b = there.plants->plants[i];
+    EXPECT_EQ(std::tie(a.last, a.other, a.position), std::tie(b.last, b.other, b.position));
+    EXPECT_EQ(there.plants->chances.last_unit(i), here.plants->chances.last_unit(i));
+  }
+  EXPECT_EQ(there.work.forwards, here.work.forwards);
+  EXPECT_EQ(there.work.rescored, here.work.rescored);
+  EXPECT_EQ(there.work.logits, here.work.logits);
+  EXPECT_NEAR(there.work.flops / here.work.flops, 1.0, 1e-12);
 }
 
 TEST(ParticleService, ADeviceThatFailsEndsEverybody) {
@@ -238,12 +295,17 @@ TEST(ParticleService, HurriesWhenTold) {
   const MoveRound round{-1e9, 0, 0, 1 << 20, settings, 1};
   std::vector<TokenId> tokens(9, 1);
   tokens.back() = CountingModel::kEnd;
-  std::thread caller([&] { service.run_moves(round, tokens, 9, CountingModel::kTarget); });
+  std::vector<std::uint32_t> state(10, kNoPlant);
+  device.encode(tokens, std::span(state).first(9));
+  const auto run = [&] {
+    return service.run_moves(round, state, 9, CountingModel::kTarget, ParticleDevice::kPrior);
+  };
+  std::thread caller(run);
   while (device.calls < 3) std::this_thread::yield();
   service.hurry();
   caller.join();
   EXPECT_LT(device.calls, 1 << 20);
-  EXPECT_EQ(service.run_moves(round, tokens, 9, CountingModel::kTarget).accepted, 0u);
+  EXPECT_EQ(run().accepted, 0u);
 }
 
 TEST(ParticleService, RefusesSetsOfTargets) {
