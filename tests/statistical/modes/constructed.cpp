@@ -96,7 +96,8 @@ struct Site {
 std::unique_ptr<const Problem> dominant(Tables tables, const std::string& family, bool in_the_middle,
                                         double prior, double chance) {
   Site site(tables, 2, in_the_middle, 11);
-  const auto tokens = site.tokens({std::sqrt(prior), std::sqrt(prior)}, 1);
+  auto tokens = site.tokens({std::sqrt(prior)}, 1);
+  tokens.push_back(site.tokens({prior / site.prior(tokens)}, 1)[0]);
   const double p = site.prior(tokens) * chance;
   const double half = 0.01 * p / (2.0 * std::sqrt(site.prior(tokens)));
   return site.problem(family, fmt::format("-{:.0e}", prior), {{tokens, {{1.0, half}, {1.0, chance}}}},
