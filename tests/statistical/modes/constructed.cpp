@@ -55,9 +55,9 @@ std::vector<Part> parts_around(const Distribution& dist, const std::vector<std::
 
 // A problem under construction.
 struct Site {
-  Site(Tables tables, std::size_t n_lock, bool in_the_middle, std::uint64_t seed)
-      : tables(tables),
-        dist(constructed_law(tables, kContext + n_lock)),
+  Site(Tables of, std::size_t n_lock, bool in_the_middle, std::uint64_t seed)
+      : tables(of),
+        dist(constructed_law(of, kContext + n_lock)),
         positions(lock_positions(n_lock, in_the_middle)),
         context(dist, parts_around(dist, positions), seed) {}
 

@@ -74,7 +74,9 @@ TEST(Enumerate, GivesTheProbabilityOfAModelsNextToken) {
       for (const TokenId token : t.tokens) sum += token == CountingModel::kEnd ? 0 : token;
       EXPECT_GE(sum, 9);
     }
-    if (threads > 1) EXPECT_EQ(to_json(e).substr(0, 100), to_json(first).substr(0, 100));
+    if (threads > 1) {
+      EXPECT_EQ(to_json(e).substr(0, 100), to_json(first).substr(0, 100));
+    }
     first = e;
   }
 }
