@@ -1,6 +1,6 @@
 #include "problem.h"
 
-#include <map>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <utility>

@@ -32,6 +32,7 @@ struct Lock {
 class Problem {
  public:
   Problem(std::string family, std::string name, Distribution dist, ContextSum context, Lock lock);
+  Problem(const Problem&) = delete;  // its event refers to it
 
   const std::string& family() const { return family_; }
   const std::string& name() const { return name_; }
