@@ -34,14 +34,14 @@ enum class Status {
   kExtinct,
   kBudgetSpent,
 };
-enum class Guarantee { kUnbiased, kConsistent, kModelBased };
+enum class Guarantee { kUnbiased, kConsistent, kModelBased, kExact };
 template <>
 struct EnumNames<Status> {
   static constexpr std::string_view kAll[] = {"ok", "not_reached_upper_bound", "extinct", "budget_spent"};
 };
 template <>
 struct EnumNames<Guarantee> {
-  static constexpr std::string_view kAll[] = {"unbiased", "consistent", "model_based"};
+  static constexpr std::string_view kAll[] = {"unbiased", "consistent", "model_based", "exact"};
 };
 
 struct Cost {

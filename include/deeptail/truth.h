@@ -53,13 +53,67 @@ Truth merge_truth(std::span<const std::string> paths);
 // Counts kept as a single tensor of whole numbers, one per token id (ARC's frequencies32-*.pt).
 Truth import_truth(const std::string& path, const std::string& model, const std::string& dist);
 
+// --- inputs that were counted ---
+
+// The number of a sample, and which of a file's ranges it is in.
+struct HitInput {
+  std::uint32_t range = 0;
+  std::uint64_t number = 0;
+  friend auto operator<=>(const HitInput&, const HitInput&) = default;
+};
+
+// The first inputs after which each token was said, at most so many of each: independent draws from the law
+// given the event. Their numbers are enough to make them again.
+struct TruthHits {
+  std::string model = {}, dist = {};
+  std::string model_sha256 = {}, dist_sha256 = {};
+  std::uint64_t most = 0;                                // of each token
+  std::vector<TruthRange> ranges = {};                   // that were counted: sorted, without overlaps
+  std::map<TokenId, std::vector<HitInput>> inputs = {};  // ascending; fewer than `most`: all there are
+};
+
+// Where the inputs of a file of counts lie: beside it.
+std::string hits_path(const std::string& counts_path);
+// The file form deeptail-hits-1: a line of JSON that says what was counted, and one for each token and range.
+// Reading throws InputError for anything that does not fit together.
+TruthHits parse_hits(std::string_view lines, std::string_view where);
+TruthHits read_hits(const std::string& path);
+std::string to_jsonl(const TruthHits& hits);
+// Throws InputError unless these are inputs of that count: the same subject and ranges, of each token as many
+// as there must be.
+void check_hits_of(const TruthHits& hits, std::string_view where, const Truth& truth);
+// Of all files together; of each token as many as the smallest of them keeps.
+TruthHits merge_hits(std::span<const std::string> paths);
+// The inputs themselves: [n, length]. Throws InputError where the distribution is another one.
+std::vector<TokenId> hit_tokens(const TruthHits& hits, const Distribution& dist, TokenId token);
+
+// Keeps the inputs of a count that is under way.
+class HitStore {
+ public:
+  // most: of each token. Throws InputError where they might not fit into memory.
+  HitStore(std::size_t d_vocab, std::uint64_t most);
+
+  std::uint64_t most() const { return most_; }
+  // said[i]: after sample first + i. Batches come in the order of their samples.
+  void add(std::uint64_t first, std::span<const TokenId> said);
+  // Those of earlier runs, of one range, that are below `end`.
+  void restore(const TruthHits& earlier, std::uint64_t end);
+  // As inputs of one range.
+  std::map<TokenId, std::vector<HitInput>> inputs() const;
+
+ private:
+  std::uint64_t most_;
+  std::vector<std::vector<std::uint64_t>> numbers_;  // [d_vocab]
+};
+
 // --- counting ---
 
 struct TruthRequest {
   Provenance provenance = {};
   std::string source = "deeptail";
   std::uint64_t seed = 1, first = 0, samples = 0;
-  std::string out = {};  // file; progress is kept in out + ".partial"
+  std::string out = {};      // file; progress is kept in out + ".partial"
+  HitStore* hits = nullptr;  // what the counting fills; saved beside the counts, and continued like them
 };
 enum class CountOutcome { kFinished, kAlreadyFinished, kStopped };
 
@@ -67,14 +121,14 @@ enum class CountOutcome { kFinished, kAlreadyFinished, kStopped };
 // the watch, which is told inputs, says so; returns how many. Where it runs is its own business.
 using CountInputs = std::function<std::uint64_t(std::uint64_t first, std::uint64_t count,
                                                 std::span<std::uint64_t> counts, const Watch& watch)>;
-// All must outlive the result.
+// All must outlive the result. hits: keeps inputs of what it counts.
 CountInputs count_on_cpu(const Transformer& model, const Distribution& dist, std::uint64_t seed,
-                         ThreadPool& pool);
+                         ThreadPool& pool, HitStore* hits = nullptr);
 // On a CUDA device (docs/cuda.md). Inputs whose two best logits differ by at most near_tie in fp16 are
 // decided in fp32; 0: by fp16 alone; none: as fp16's measured rounding error wants it. Throws InputError when
 // this build or this machine has no such device, or the model is not of a size it takes.
 CountInputs count_on_cuda(const Transformer& model, const Distribution& dist, std::uint64_t seed,
-                          std::optional<double> near_tie = {});
+                          std::optional<double> near_tie = {}, HitStore* hits = nullptr);
 std::string cuda_device_name();  // throws likewise
 
 // Counts samples [first, first + samples). Progress is saved at least every few seconds and whenever it

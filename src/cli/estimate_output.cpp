@@ -35,7 +35,9 @@ void print_whole(const Estimate& e, const std::optional<NamedTokenizer>& tokeniz
              screen_text(e.provenance.dist), shown_tokens(tokenizer, e.target), e.method,
              short_count(e.cost.forward_equivalents));
   const double low = std::exp(e.log_low), high = std::exp(e.log_high);
-  if (e.status == Status::kNotReachedUpperBound)
+  if (e.guarantee == Guarantee::kExact)
+    fmt::print("p = {:.15g}, exactly: all {} inputs were counted\n", std::exp(e.log_p), e.cost.forward);
+  else if (e.status == Status::kNotReachedUpperBound)
     fmt::print("p < {:.3g} ({:.0f}% confidence): the event was never seen\n", high, 100.0 * e.confidence);
   else
     fmt::print("p = {:.4g}  {:.0f}% interval [{:.4g}, {:.4g}]\n", std::exp(e.log_p), 100.0 * e.confidence,

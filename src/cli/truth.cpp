@@ -27,7 +27,7 @@ namespace {
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 struct CountOptions {
-  std::string model, dist, samples, out, device = "cpu";
+  std::string model, dist, samples, out, device = "cpu", keep_hits;
   std::uint64_t seed = 1, first = 0;
   double seconds = kNoLimit;
   std::optional<double> near_tie;
@@ -70,15 +70,19 @@ void run_count(const CountOptions& o) {
   const bool on_cuda = o.device == "cuda";
   if (!on_cuda && o.device != "cpu")
     throw InputError("--device {}: expected cpu or cuda", screen_text(o.device));
+  std::optional<HitStore> hits;
+  if (!o.keep_hits.empty()) hits.emplace(model.config().d_vocab, parse_count(o.keep_hits, "--keep-hits"));
+  HitStore* const kept = hits ? &*hits : nullptr;
   const TruthRequest request{.provenance = p,
                              .source = on_cuda && o.near_tie == 0.0 ? kFp16Source : "deeptail",
                              .seed = o.seed,
                              .first = o.first,
                              .samples = samples,
-                             .out = o.out};
+                             .out = o.out,
+                             .hits = kept};
   ThreadPool pool;
-  const CountInputs count = on_cuda ? count_on_cuda(model.transformer, dist, o.seed, o.near_tie)
-                                    : count_on_cpu(model.transformer, dist, o.seed, pool);
+  const CountInputs count = on_cuda ? count_on_cuda(model.transformer, dist, o.seed, o.near_tie, kept)
+                                    : count_on_cpu(model.transformer, dist, o.seed, pool, kept);
   catch_interrupts();
   const Stopwatch stopwatch;
   ProgressState state{.label = fmt::format("{} {}", p.model, p.dist), .unit = "inputs", .total = samples};
@@ -128,9 +132,30 @@ Truth truth_called(const std::string& name) {
       name, did_you_mean(name, names));
 }
 
+// Inputs that were kept are merged where all files have some.
+void merge_kept(const FileOptions& o, const Truth& merged) {
+  std::vector<std::string> paths;
+  std::string without;
+  for (const std::string& file : o.files)
+    if (std::filesystem::exists(hits_path(file)))
+      paths.push_back(hits_path(file));
+    else if (without.empty())
+      without = file;
+  if (paths.empty()) return;
+  if (!without.empty()) {
+    tell(stderr, "note: inputs were kept for some of these counts and not for {}: they are not merged\n",
+         screen_text(without));
+    return;
+  }
+  const TruthHits hits = merge_hits(paths);
+  check_hits_of(hits, "inputs beside the files", merged);
+  write_file(hits_path(o.out), to_jsonl(hits));
+}
+
 void merge(const FileOptions& o) {
   refuse_own_files(o);
   const Truth merged = merge_truth(o.files);
+  merge_kept(o, merged);
   write_file(o.out, to_json(merged));
   fmt::print("{}: {} inputs of {} files\n", o.out, merged.samples(), o.files.size());
   for (const TruthRange& range : merged.ranges)
@@ -199,6 +224,9 @@ void add_truth(CLI::App& app) {
   truth->add_option("--near-tie", o->near_tie,
                     "cuda: inputs whose two best logits are this close in fp16 are decided again, nearly as "
                     "exactly as in fp32; 0: none; without it, ten times fp16's rounding error");
+  truth->add_option("--keep-hits", o->keep_hits,
+                    "Keep the numbers of the first so many inputs after which each token was said, in "
+                    "FILE.hits");
   truth->add_flag("--quiet", o->quiet, "No progress");
   truth->require_subcommand(0, 1);
   add_file_commands(*truth);

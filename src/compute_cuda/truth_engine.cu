@@ -198,6 +198,18 @@ std::vector<std::uint32_t> TruthEngine::sampled_rows(std::uint64_t first, std::s
   return rows;
 }
 
+std::vector<std::uint32_t> TruthEngine::said(std::uint64_t first, std::size_t n) {
+  const DeviceArray<std::uint32_t> said(impl_->batch);
+  const DeviceArray<unsigned long long> counts(impl_->counts.size());
+  const Verdicts verdicts{counts.data(), said.data(), nullptr};
+  impl_->run(first, static_cast<std::uint32_t>(n), verdicts);
+  impl_->settle(verdicts, first);
+  check(cudaDeviceSynchronize(), "counting");
+  std::vector<std::uint32_t> out = said.to_host();
+  out.resize(n);
+  return out;
+}
+
 Decisions TruthEngine::decide(std::uint64_t first, std::size_t n) {
   const DeviceArray<std::uint32_t> said(impl_->batch);
   const DeviceArray<float> gap(impl_->batch);

@@ -47,6 +47,8 @@ class TruthEngine {
 
   // The rows of DenseInputs that samples [first, first + n) hold: [n, length]. n at most batch().
   std::vector<std::uint32_t> sampled_rows(std::uint64_t first, std::size_t n);
+  // What is said after samples [first, first + n), as count() decides it: [n]. n at most batch().
+  std::vector<std::uint32_t> said(std::uint64_t first, std::size_t n);
   Decisions decide(std::uint64_t first, std::size_t n);        // with near-ties as in count()
   Decisions decide_exact(std::uint64_t first, std::size_t n);  // all in fp32
 

@@ -166,7 +166,8 @@ Method make_mc(SettingReader& s) {
   McConfig config;
   s.take(kBudget, config.budget);
   config.validate();
-  return {.unit = "inputs",
+  return {.enumerates = true,
+          .unit = "inputs",
           .work = [config](const Question&) { return config.budget; },
           .run =
               [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "deeptail/temperatures.h"
+#include "estimators/enumerate.h"
 #include "estimators/method_list.h"
 #include "estimators/ties.h"
 
@@ -39,13 +40,13 @@ Cost capture_cost(const ModelConfig& config, const InputLaw& law, std::uint64_t 
 
 namespace {
 
-// The event as the method is asked about it, or the answer where ties between tokens that always tie decide
-// it: methods on activations cannot see those.
+// The event as the method is asked about it, or the answer where that is known without it.
 struct Settled {
   std::optional<NextToken> asked = {};  // where it differs
   std::optional<Estimate> known = {};
 };
 
+// Ties between tokens that always tie may decide it: methods on activations cannot see those.
 Settled settle_ties(const Method& method, const Question& question, std::uint64_t seed) {
   if (!method.needs_activations()) return {};
   const Head& head = *question.head;
@@ -61,6 +62,15 @@ Settled settle_ties(const Method& method, const Question& question, std::uint64_
   return {.known = std::move(e)};
 }
 
+// All inputs are counted where there are few.
+Settled settle(const Method& method, const Question& question, std::uint64_t seed, ThreadPool& pool,
+               const Watch& watch) {
+  if (!method.enumerates) return settle_ties(method, question, seed);
+  if (question.event->n_parts() > 0 || few_inputs(*question.law, method.work(question)) == 0) return {};
+  return {.known = count_all_inputs(*question.model, *question.law, *question.event,
+                                    {.method = method.name, .seed = seed}, pool, watch)};
+}
+
 void add_capture(Cost& cost, const Cost& capture) {
   cost.forward += capture.forward;
   cost.flops += capture.flops;
@@ -74,10 +84,11 @@ Estimate finished(Estimate estimate, const Method& method, const Question& quest
   estimate.target = question.next_token() != nullptr ? question.next_token()->ids() : std::vector<TokenId>();
   estimate.event = question.event->text();
   estimate.provenance = question.provenance;
-  estimate.provenance.device = name_of(method.device);
+  const bool exact = estimate.guarantee == Guarantee::kExact;
+  estimate.provenance.device = name_of(exact ? Device::kCpu : method.device);
   estimate.settings = method.values;
   if (method.settle) method.settle(question, estimate.settings);
-  if (!std::isinf(estimate.log_p) && estimate.log_p < std::log(kSmallestChecked))
+  if (!exact && !std::isinf(estimate.log_p) && estimate.log_p < std::log(kSmallestChecked))
     estimate.warnings.push_back(fmt::format(
         "p is below {:.0e}: nothing so small has been checked here against a count or a closed form",
         kSmallestChecked));
@@ -95,7 +106,7 @@ Estimate run_method(const Method& method, const Question& question, std::uint64_
   if (method.needs_activations() && question.activations == nullptr)
     throw InputError("{} looks at activations, of which the question has none: capture {} of them first",
                      method.name, method.calibration);
-  Settled settled = settle_ties(method, question, seed);
+  Settled settled = settle(method, question, seed, pool, watch);
   if (settled.known) return finished(*std::move(settled.known), method, question);
   const Question asked = settled.asked ? question.about(*settled.asked) : question;
   return finished(method.run(asked, seed, pool, watch), method, question);
@@ -106,6 +117,7 @@ void run_method_many(const Method& method, std::span<const MethodTask> tasks, co
   const auto tell = [&](std::size_t task, Estimate estimate) {
     answers.on_estimate(task, finished(std::move(estimate), method, tasks[task].question));
   };
+  ThreadPool pool;
   std::deque<NextToken> events;  // that questions refer to
   std::vector<MethodTask> asked;
   std::vector<std::size_t> place;  // [asked]: of each among the tasks
@@ -120,7 +132,7 @@ void run_method_many(const Method& method, std::span<const MethodTask> tasks, co
       answers.on_refusal(i, e.what());
       continue;
     }
-    Settled settled = settle_ties(method, question, seed);
+    Settled settled = settle(method, question, seed, pool, watch);
     if (settled.known) {
       tell(i, *std::move(settled.known));
       continue;

@@ -77,6 +77,7 @@ Method make_tokensplit(SettingReader& s) {
       .needs_tables = on_cuda,
       .needs_next_token = on_cuda,
       .one_token = on_cuda,
+      .enumerates = true,
       .device = settings.device,
       .unit = "forwards",
       .work = work,

@@ -1,4 +1,5 @@
 // Counting with resume: OUT.partial holds what is done, OUT appears when all is.
+#include <algorithm>
 #include <filesystem>
 
 #include "core/file_lock.h"
@@ -12,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kSaveSeconds = 2.0;
+constexpr double kSaveSeconds = 2.0, kSaveShare = 20.0;  // at most a twentieth of the time
 
 TruthRange range_of(const TruthRequest& request, std::uint64_t count) {
   return {.source = request.source, .seed = request.seed, .first = request.first, .count = count};
@@ -33,10 +34,26 @@ std::string describe(const Truth& truth, const TruthRequest& request) {
       other_model ? "; the model's weights or its config.json differ" : "");
 }
 
+void check_kept(const TruthRequest& request, const Truth& found) {
+  const std::string path = hits_path(request.out);
+  if (!fs::exists(path))
+    throw InputError("{}: was counted without keeping inputs; choose another file", request.out)
+        .with_hint(Hint::kOut);
+  const TruthHits hits = read_hits(path);
+  check_hits_of(hits, path, found);
+  if (hits.most != request.hits->most())
+    throw InputError("{}: keeps {} inputs of each token, not {}; choose another file", path, hits.most,
+                     request.hits->most())
+        .with_hint(Hint::kOut);
+}
+
 bool is_finished(const TruthRequest& request) {
   if (!fs::exists(request.out)) return false;
   const Truth found = read_truth(request.out);
-  if (same_inputs(found, request) && found.samples() == request.samples) return true;
+  if (same_inputs(found, request) && found.samples() == request.samples) {
+    if (request.hits != nullptr) check_kept(request, found);
+    return true;
+  }
   throw InputError(
       "{}: holds another count ({}); choose another file, or count only what is missing and merge the two",
       request.out, describe(found, request))
@@ -59,6 +76,46 @@ Truth load_partial(const TruthRequest& request, const std::string& partial) {
   return found;
 }
 
+// The inputs that an earlier run kept. They are saved before the counts, so they may be ahead of them.
+void load_kept(const Truth& earlier, const std::string& partial, HitStore* hits) {
+  const std::string path = hits_path(partial);
+  const bool kept = fs::exists(path);
+  if (hits == nullptr && kept && earlier.samples() > 0)
+    throw InputError("{}: an earlier run of this count kept inputs; keep them again, or delete this file",
+                     path);
+  if (hits == nullptr || earlier.samples() == 0) return;
+  if (!kept)
+    throw InputError("{}: an earlier run of this count kept no inputs; delete it, or choose another file",
+                     partial)
+        .with_hint(Hint::kOut);
+  const TruthHits found = read_hits(path);
+  const bool same = found.model_sha256 == earlier.model_sha256 && found.dist_sha256 == earlier.dist_sha256 &&
+                    found.ranges.size() == 1 && found.ranges[0].source == earlier.ranges[0].source &&
+                    found.ranges[0].seed == earlier.ranges[0].seed &&
+                    found.ranges[0].first == earlier.ranges[0].first &&
+                    found.ranges[0].count >= earlier.ranges[0].count;
+  if (!same || found.most != hits->most())
+    throw InputError(
+        "{}: inputs of another count, or another number of each token; delete it and {}, or "
+        "choose another file",
+        path, partial)
+        .with_hint(Hint::kOut);
+  hits->restore(found, earlier.ranges[0].end());
+}
+
+// Counts, and beside them the inputs that were kept, which are there first.
+void save(const std::string& path, const Truth& truth, const HitStore* hits) {
+  if (hits != nullptr)
+    write_file(hits_path(path), to_jsonl({.model = truth.model,
+                                          .dist = truth.dist,
+                                          .model_sha256 = truth.model_sha256,
+                                          .dist_sha256 = truth.dist_sha256,
+                                          .most = hits->most(),
+                                          .ranges = truth.ranges,
+                                          .inputs = hits->inputs()}));
+  write_file(path, to_json(truth));
+}
+
 // The earlier runs' counts and this run's (counts: [d_vocab]), `done` inputs in all.
 Truth total(Truth truth, const TruthRequest& request, std::span<const std::uint64_t> counts,
             std::uint64_t done) {
@@ -77,12 +134,13 @@ void validate(const TruthRequest& request) {
 }  // namespace
 
 CountInputs count_on_cpu(const Transformer& model, const Distribution& dist, std::uint64_t seed,
-                         ThreadPool& pool) {
+                         ThreadPool& pool, HitStore* hits) {
   const auto runner = std::make_shared<InputRunner>(model, dist, seed, pool);
-  return [runner](std::uint64_t first, std::uint64_t count, std::span<std::uint64_t> counts,
-                  const Watch& watch) {
-    const auto add = [&](std::uint64_t, std::span<const TokenId> said) {
+  return [runner, hits](std::uint64_t first, std::uint64_t count, std::span<std::uint64_t> counts,
+                        const Watch& watch) {
+    const auto add = [&](std::uint64_t batch, std::span<const TokenId> said) {
       for (const TokenId token : said) ++counts[static_cast<std::size_t>(token)];
+      if (hits != nullptr) hits->add(batch, said);
     };
     return for_each_batch(*runner, first, count, add, watch);
   };
@@ -97,18 +155,22 @@ CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const Tr
   if (is_finished(request)) return CountOutcome::kAlreadyFinished;  // meanwhile, by another process
   const std::string partial = request.out + ".partial";
   const Truth earlier = load_partial(request, partial);
+  load_kept(earlier, partial, request.hits);
   const std::uint64_t before = earlier.samples();
   // Told, not asked: every run does a batch at least.
   if (watch) watch(progress_of(before, request.samples, before));
 
   Stopwatch unsaved;
+  double until_save = kSaveSeconds;
   std::vector<std::uint64_t> counts(d_vocab);  // of this run
   const auto after_batch = [&](const Progress& of_run) {
     const std::uint64_t done = before + of_run.done;
     if (done == request.samples) return true;
     const bool go = goes_on(watch, progress_of(done, request.samples, before));
-    if (!go || unsaved.seconds() >= kSaveSeconds) {
-      write_file(partial, to_json(total(earlier, request, counts, done)));
+    if (!go || unsaved.seconds() >= until_save) {
+      const Stopwatch saving;
+      save(partial, total(earlier, request, counts, done), request.hits);
+      until_save = std::max(kSaveSeconds, kSaveShare * saving.seconds());
       unsaved.restart();
     }
     return go;
@@ -116,8 +178,9 @@ CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const Tr
   const std::uint64_t done =
       before + count(request.first + before, request.samples - before, counts, after_batch);
   if (done < request.samples) return CountOutcome::kStopped;
-  write_file(request.out, to_json(total(earlier, request, counts, done)));
+  save(request.out, total(earlier, request, counts, done), request.hits);
   fs::remove(partial);
+  if (request.hits != nullptr) fs::remove(hits_path(partial));
   return CountOutcome::kFinished;
 }
 

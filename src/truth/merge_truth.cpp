@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "truth/truth.h"
@@ -23,7 +24,51 @@ class RangeSet {
   std::set<TruthRange, ByPlace> ranges_;
 };
 
+Truth subject_of(const TruthHits& hits) {
+  return {.model = hits.model,
+          .dist = hits.dist,
+          .model_sha256 = hits.model_sha256,
+          .dist_sha256 = hits.dist_sha256};
+}
+
+void add_ranges(RangeSet& ranges, std::span<const TruthRange> added, const std::string& path) {
+  for (const TruthRange& range : added)
+    if (const TruthRange* shared = ranges.add(range))
+      throw InputError("{}: counts inputs that an earlier file has counted already: {} overlaps {}", path,
+                       describe(*shared), describe(range));
+}
+
 }  // namespace
+
+TruthHits merge_hits(std::span<const std::string> paths) {
+  if (paths.empty()) throw InputError("nothing to merge: expected files of inputs");
+  std::vector<TruthHits> all;
+  TruthHits merged;
+  RangeSet ranges;
+  for (const std::string& path : paths) {
+    TruthHits next = read_hits(path);
+    if (all.empty()) merged = {next.model, next.dist, next.model_sha256, next.dist_sha256, next.most};
+    check_same_subject(subject_of(merged), paths[0], subject_of(next), path);
+    add_ranges(ranges, next.ranges, path);
+    merged.most = std::min(merged.most, next.most);
+    all.push_back(std::move(next));
+  }
+  merged.ranges = ranges.sorted();
+  join_ranges(merged.ranges);
+  for (const TruthHits& hits : all) {
+    std::vector<std::uint32_t> place;  // [ranges of this file]: among the merged
+    for (const TruthRange& range : hits.ranges)
+      for (std::uint32_t i = 0; i < merged.ranges.size(); ++i)
+        if (share_inputs(merged.ranges[i], range)) place.push_back(i);
+    for (const auto& [token, inputs] : hits.inputs)
+      for (const HitInput& input : inputs) merged.inputs[token].push_back({place[input.range], input.number});
+  }
+  for (auto& [token, inputs] : merged.inputs) {
+    std::sort(inputs.begin(), inputs.end());
+    if (inputs.size() > merged.most) inputs.resize(merged.most);
+  }
+  return merged;
+}
 
 Truth merge_truth(std::span<const std::string> paths) {
   if (paths.empty()) throw InputError("nothing to merge: expected truth files");
@@ -31,10 +76,7 @@ Truth merge_truth(std::span<const std::string> paths) {
   RangeSet ranges;
   std::uint64_t samples = 0;
   const auto add = [&](const Truth& truth, const std::string& path) {
-    for (const TruthRange& range : truth.ranges)
-      if (const TruthRange* shared = ranges.add(range))
-        throw InputError("{}: counts inputs that an earlier file has counted already: {} overlaps {}", path,
-                         describe(*shared), describe(range));
+    add_ranges(ranges, truth.ranges, path);
     samples += truth.samples();
     if (samples > kMaxSamples) throw InputError("{}: more than 2^62 inputs in all", path);
   };

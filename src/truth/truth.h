@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/json_node.h"
 #include "deeptail/truth.h"
 
 namespace deeptail {
@@ -20,6 +21,12 @@ std::string truth_path(const std::string& name, const std::string& model, const 
 
 // Who drew the inputs: sources that differ only in how they decide what is said draw the same ones.
 std::string_view drawn_by(const TruthRange& range);
+
+// Of files: the ranges without overlaps, sorted; a hash, or "" where it is not known.
+std::vector<TruthRange> parse_ranges(const JsonNode& list, std::string_view where);
+std::string hash_or_none(const JsonNode& node);
+OrderedJson json_of(const std::vector<TruthRange>& ranges);
+inline constexpr TokenId kMaxToken = 1 << 24;
 
 // The order of ranges: those of one source and seed are together, by their first input.
 struct ByPlace {

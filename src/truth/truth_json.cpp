@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/json_node.h"
 #include "truth/truth.h"
 
 namespace deeptail {
@@ -10,10 +9,6 @@ namespace deeptail {
 namespace {
 
 constexpr std::string_view kFormat = "deeptail-truth-1";
-constexpr TokenId kMaxToken = 1 << 24;
-
-// "" where it is not known.
-std::string hash_or_none(const JsonNode& node) { return node.text().empty() ? "" : node.sha256(); }
 
 TokenId parse_token(const std::string& text, std::string_view where) {
   TokenId id = -1;
@@ -24,6 +19,18 @@ TokenId parse_token(const std::string& text, std::string_view where) {
     throw InputError("{}: counts: \"{}\" is not a token id", where, printable(text));
   return id;
 }
+
+// Common to all ranges, or nothing.
+template <class T>
+const T* common(const std::vector<TruthRange>& ranges, T TruthRange::*field) {
+  for (const TruthRange& range : ranges)
+    if (range.*field != ranges.front().*field) return nullptr;
+  return ranges.empty() ? nullptr : &(ranges.front().*field);
+}
+
+}  // namespace
+
+std::string hash_or_none(const JsonNode& node) { return node.text().empty() ? "" : node.sha256(); }
 
 std::vector<TruthRange> parse_ranges(const JsonNode& list, std::string_view where) {
   if (list.array_size() == 0) list.fail_expected("at least one range");
@@ -40,15 +47,12 @@ std::vector<TruthRange> parse_ranges(const JsonNode& list, std::string_view wher
   return ranges;
 }
 
-// Common to all ranges, or nothing.
-template <class T>
-const T* common(const std::vector<TruthRange>& ranges, T TruthRange::*field) {
-  for (const TruthRange& range : ranges)
-    if (range.*field != ranges.front().*field) return nullptr;
-  return ranges.empty() ? nullptr : &(ranges.front().*field);
+OrderedJson json_of(const std::vector<TruthRange>& ranges) {
+  OrderedJson out = OrderedJson::array();
+  for (const TruthRange& r : ranges)
+    out.push_back({{"source", r.source}, {"seed", r.seed}, {"first", r.first}, {"count", r.count}});
+  return out;
 }
-
-}  // namespace
 
 Truth parse_truth(std::string_view text, std::string_view where) {
   const Json json = parse_json(text, where);
@@ -96,9 +100,7 @@ std::string to_json(const Truth& truth) {
   if (const auto* source = common(truth.ranges, &TruthRange::source)) out["source"] = *source;
   if (const auto* seed = common(truth.ranges, &TruthRange::seed)) out["seed"] = *seed;
   out["samples"] = truth.samples();
-  out["ranges"] = OrderedJson::array();
-  for (const TruthRange& r : truth.ranges)
-    out["ranges"].push_back({{"source", r.source}, {"seed", r.seed}, {"first", r.first}, {"count", r.count}});
+  out["ranges"] = json_of(truth.ranges);
   OrderedJson& counts = out["counts"] = OrderedJson::object();
   for (const auto& [token, count] : truth.counts) append_field(counts, std::to_string(token), count);
   return json_text(out) + "\n";

@@ -97,6 +97,8 @@ TEST_F(BadNumbers, OtherCommands) {
                {"--samples 2^64", "--samples"},
                {"--samples 18446744073709551616", "--samples"},
                {"--samples 10 --first 18446744073709551615", "all below number 2^62"},
+               {"--samples 10 --keep-hits 0", "--keep-hits: expected a whole number from 1 to 2^62"},
+               {"--samples 10 --keep-hits 2^40", "GiB of memory"},
                {"--samples 10 --seconds nan", "--seconds"},
                {"--samples 10 --seconds 0", "--seconds 0: expected a positive number"}});
   all_refused("dist sample hex",

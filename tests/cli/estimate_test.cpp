@@ -57,6 +57,25 @@ TEST_F(EstimateCommand, TokensplitIsTheDefaultAndKeepsTheContract) {
   EXPECT_EQ(json("model logits --model dt-1l --tokens " + list).at("argmax"), 49);  // triggers do trigger
 }
 
+TEST_F(EstimateCommand, FewInputsAreAllCounted) {
+  const std::string few =
+      write("few.json",
+            R"({"format":"deeptail-distribution-1","name":"few","description":"","d_vocab":4096,
+      "tables":{"bos":{"ids":[0],"probabilities":[1.0]},"digit":{"ids":[16,17,18,69],"probabilities":[0.5,0.25,0.125,0.125]}},
+      "positions":["bos","digit","digit","digit"]})");
+  const std::string question = "estimate --model dt-1l --dist " + few + " --target ";
+  const auto a = json(question + "16"), b = json(question + "16 --method mc --seed 2");
+  EXPECT_EQ(a.at("guarantee"), "exact");
+  EXPECT_EQ(a.at("cost").at("forward"), 64);
+  EXPECT_EQ(a.at("p"), b.at("p"));
+  EXPECT_EQ(a.at("ci95").at(0), a.at("p"));
+  EXPECT_EQ(a.at("ci95").at(1), a.at("p"));
+  EXPECT_EQ(a.at("p").get<double>() * 512.0, std::round(a.at("p").get<double>() * 512.0));  // 8^3 units
+  EXPECT_NE(run(question + "1 --method mc").out.find("p = 0, exactly: all 64 inputs were counted"),
+            std::string::npos);
+  EXPECT_EQ(json(question + "16 --method mc --budget 63").at("guarantee"), "unbiased");
+}
+
 // Too few particles, so that the replicas disagree, and a budget with room for a second wave.
 TEST_F(EstimateCommand, ReplicasThatDisagreeRunAgainWhichCostsTheStrictGuarantee) {
   const auto e = json(estimate("723", "--particles 16 --moves 8 --first-draw 256 --budget 1e5 --seed 1"));

@@ -157,5 +157,23 @@ TEST_F(TruthCommand, ManyTokensAreQuick) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
+TEST_F(TruthCommand, InputsAreKeptAndMerged) {
+  ASSERT_EQ(run(count("a.json", "--samples 500 --keep-hits 3")).code, 0);
+  ASSERT_EQ(run(count("b.json", "--samples 500 --first 500 --keep-hits 3")).code, 0);
+  ASSERT_EQ(run(count("whole.json", "--samples 1000 --keep-hits 3")).code, 0);
+  const std::string merge = "truth merge '" + path("a.json") + "' '" + path("b.json") + "' ";
+  ASSERT_EQ(run(merge + "--out '" + path("c.json") + "'").code, 0);
+  EXPECT_EQ(read(path("c.json.hits")), read(path("whole.json.hits")));
+  EXPECT_EQ(read(path("c.json")), read(path("whole.json")));
+  ASSERT_EQ(run(count("d.json", "--samples 500 --first 1000")).code, 0);
+  const Outcome some = run(merge + "'" + path("d.json") + "' --out '" + path("e.json") + "'");
+  EXPECT_EQ(some.code, 0);
+  EXPECT_NE(some.err.find("they are not merged"), std::string::npos) << some.err;
+  EXPECT_FALSE(fs::exists(path("e.json.hits")));
+  const Outcome other = run(count("a.json", "--samples 500 --keep-hits 4"));
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("keeps 3 inputs of each token, not 4"), std::string::npos) << other.err;
+}
+
 }  // namespace
 }  // namespace deeptail

@@ -89,7 +89,7 @@ std::size_t in_batches(int log_n, const Pair& pair, const Visit& visit) {
 // Inputs, and what is said after them, against the CPU's. Where it differs, fp32 must have had two logits
 // next to each other.
 int check_against_cpu(const Settings& s, Pair& pair, ThreadPool& pool) {
-  std::size_t wrong_inputs = 0, differ = 0;
+  std::size_t wrong_inputs = 0, otherwise = 0, differ = 0;
   float worst = 0.0f;
   InputRunner runner(pair.model, pair.dist, 1, pool);
   const std::size_t n = in_batches(s.cpu, pair, [&](std::size_t first, std::size_t now) {
@@ -99,15 +99,16 @@ int check_against_cpu(const Settings& s, Pair& pair, ThreadPool& pool) {
       for (const TokenId token : runner.input(i))
         wrong_inputs += pair.inputs.row_token[rows[k++]] != static_cast<std::uint32_t>(token);
     const cuda::Decisions gpu = pair.engine.decide(first, now), exact = pair.engine.decide_exact(first, now);
+    otherwise += pair.engine.said(first, now) != gpu.said;
     for (std::size_t i = 0; i < now; ++i) {
       if (gpu.said[i] == static_cast<std::uint32_t>(said[i])) continue;
       ++differ;
       worst = std::max(worst, exact.gap[i]);
     }
   });
-  fmt::print(" | inputs {} | cpu/gpu differ {}/{} worst gap {:.1e}", wrong_inputs == 0 ? "same" : "WRONG",
-             differ, n, worst);
-  return wrong_inputs > 0 || worst > kTie;
+  fmt::print(" | inputs {} | cpu/gpu differ {}/{} worst gap {:.1e}{}", wrong_inputs == 0 ? "same" : "WRONG",
+             differ, n, worst, otherwise == 0 ? "" : " | said WRONG");
+  return wrong_inputs > 0 || otherwise > 0 || worst > kTie;
 }
 
 // fp16 against fp32, and what the second look leaves.

@@ -2,6 +2,7 @@
 deeptail_fuzz(distribution USES deeptail_inputs)
 deeptail_fuzz(temperatures USES deeptail_estimators)
 deeptail_fuzz(truth_file USES deeptail_truth)
+deeptail_fuzz(truth_hits USES deeptail_truth)
 deeptail_fuzz(run_folder USES deeptail_runs)
 deeptail_fuzz(suite USES deeptail_runs)
 deeptail_fuzz(gguf USES deeptail_inputs)

@@ -193,7 +193,7 @@ TEST_F(RunFolder, ImpossibleValuesAreRefused) {
   refused("ci95", "[0.5,1.5]", interval);
   refused("status", "\"a,b\"",
           ".status\": expected one of ok, not_reached_upper_bound, extinct, budget_spent");
-  refused("guarantee", "\"sure\"", ".guarantee\": expected one of unbiased, consistent, model_based");
+  refused("guarantee", "\"sure\"", ".guarantee\": expected one of unbiased, consistent, model_based, exact");
   refused("guarantee", "1", ".guarantee\": expected one of");
   refused("forward", "-1", ".cost.forward\": expected a whole number");
   refused("flops", "-1", ".cost.flops\": expected 0 or more");
