@@ -104,7 +104,7 @@ void fill_nothing(Estimate& e, const FirstDraw& first) {
 // Turing; the factor makes up for the noise of a sum that few terms dominate), and a floor stands for the
 // rest.
 void add_unseen(Estimate& e, const Replicas& all, const Distribution& prior) {
-  constexpr double kFloor = 1.25;
+  constexpr double kFloor = 1.15;
   const ModeCount modes = count_modes(all.triggers, prior);
   const double factor = 0.5 * (static_cast<double>(all.runs.size()) - 1.0);
   const double seen = std::max(e.log_high, e.log_p + std::log(kFloor));
