@@ -1,6 +1,6 @@
 // Models of the HuggingFace hub: hf:ORG/NAME[@REVISION][:FILE].
 //
-// They live in the user's cache, which deeptail shares with huggingface_hub. Finding one there asks no
+// find_model and load_model take such names. They live in the user's cache, which deeptail shares with huggingface_hub. Finding one there asks no
 // network; fetch_from_hub does, and nothing else.
 #pragma once
 

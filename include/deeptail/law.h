@@ -99,6 +99,10 @@ void sample_parts(const InputLaw& law, std::uint64_t seed, std::uint64_t first, 
 Inputs sample_inputs(const InputLaw& law, std::uint64_t seed, std::uint64_t first, std::size_t n,
                      ThreadPool& pool);
 
+// Tokens that every input of the law begins with, short of its last one: a model computes them once for all.
+std::size_t constant_prefix_length(const InputLaw& law);
+std::vector<TokenId> constant_prefix(const InputLaw& law, ThreadPool& pool);
+
 // Throws InputError when all inputs are the same.
 void check_varies(const InputLaw& law);
 // Throws InputError unless the model can read these inputs, as for a Distribution.

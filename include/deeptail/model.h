@@ -235,8 +235,10 @@ class Rescorer {
   using Decide = std::function<void(std::size_t first, std::size_t n, ConstRows resid,
                                     std::span<std::uint8_t> accept, std::size_t worker)>;
 
-  // length: of the sequences, or of the longest.
-  Rescorer(const Transformer& model, std::size_t n_slots, std::size_t length, ThreadPool& pool);
+  // length: of the sequences, or of the longest. prefix: what all of them begin with, always, short of their last
+  // position; it is computed and kept once.
+  Rescorer(const Transformer& model, std::size_t n_slots, std::size_t length, ThreadPool& pool,
+           std::span<const TokenId> prefix = {});
   ~Rescorer();
 
   // Fills slots [0, batch.size()) by a full run; out: [batch.size(), d_model], or no data for none.
@@ -248,7 +250,7 @@ class Rescorer {
 
   std::span<const TokenId> tokens(std::size_t slot) const;
   std::size_t bytes() const;
-  static std::size_t bytes_per_slot(const ModelConfig& config, std::size_t length);
+  static std::size_t bytes_per_slot(const ModelConfig& config, std::size_t length, std::size_t n_prefix = 0);
 
  private:
   struct Impl;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "deeptail/core.h"
+#include "deeptail/enum_names.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -37,9 +38,14 @@ enum class DType {
   kQ5_K,
   kQ6_K
 };
+template <>
+struct EnumNames<DType> {
+  static constexpr std::string_view kAll[] = {"float16", "bfloat16", "float32", "float64", "int32", "int64",
+                                              "uint8",   "bool",     "Q4_0",    "Q4_1",    "Q5_0",  "Q5_1",
+                                              "Q8_0",    "Q4_K",     "Q5_K",    "Q6_K"};
+};
 
 std::size_t size_of(DType dtype);  // of one value; not for blocks
-std::string_view name_of(DType dtype);
 
 // Row-major and contiguous; blocks lie along the last dimension.
 struct Tensor {

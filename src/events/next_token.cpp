@@ -31,13 +31,13 @@ std::vector<TokenId> most_frequent(std::span<const TokenId> tokens) {
 
 class NextTokenScorer final : public Scorer {
  public:
-  NextTokenScorer(const Transformer& model, const Target& target, std::size_t max_length,
+  NextTokenScorer(const Transformer& model, const Target& target, const InputLaw& law,
                   const ScorerOptions& options, ThreadPool& pool)
       : model_(model),
         target_(target),
         options_(options),
         pool_(pool),
-        rescorer_(model, options.max_held, max_length, pool),
+        rescorer_(model, options.max_held, law.facts().max_length, pool, constant_prefix(law, pool)),
         logits_(pool.size(), 0) {
     proposals_.reserve(options.max_held);
   }
@@ -147,12 +147,13 @@ std::string NextToken::text() const { return fmt::format("says {}", fmt::join(ta
 
 std::unique_ptr<Scorer> NextToken::scorer(const Transformer& model, const InputLaw& law,
                                           const ScorerOptions& options, ThreadPool& pool) const {
-  return std::make_unique<NextTokenScorer>(model, target_, law.facts().max_length, options, pool);
+  return std::make_unique<NextTokenScorer>(model, target_, law, options, pool);
 }
 
 ScorerBytes NextToken::bytes(const ModelConfig& config, const InputLaw& law) const {
   return {.scored = sizeof(float) * static_cast<double>(config.d_model),
-          .held = static_cast<double>(Rescorer::bytes_per_slot(config, law.facts().max_length))};
+          .held = static_cast<double>(
+              Rescorer::bytes_per_slot(config, law.facts().max_length, constant_prefix_length(law)))};
 }
 
 }  // namespace deeptail

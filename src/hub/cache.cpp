@@ -47,8 +47,13 @@ bool has_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
+std::string missing_shard(const fs::path& snapshot, const fs::path& index) {
+  for (const auto& [shard, tensors] : parse_shard_index(InputFile(index.string()).text(), index.string()))
+    if (!has_file(snapshot / shard)) return shard;
+  return "";
+}
+
 bool has_torch_file(const fs::path& snapshot) {
-  if (has_file(snapshot / "pytorch_model.bin")) return true;
   std::error_code error;
   for (fs::directory_iterator entry(snapshot, error), end; !error && entry != end; entry.increment(error))
     if (const auto ending = entry->path().extension();
@@ -96,12 +101,12 @@ std::string missing_part(const fs::path& snapshot, const std::string& file) {
     return "";
   }
   if (!has_file(snapshot / "config.json")) return "config.json";
-  if (has_file(snapshot / "model.safetensors")) return "";
-  const fs::path index = snapshot / "model.safetensors.index.json";
-  if (!has_file(index)) return has_torch_file(snapshot) ? "" : "the weights";
-  for (const auto& [shard, tensors] : parse_shard_index(InputFile(index.string()).text(), index.string()))
-    if (!has_file(snapshot / shard)) return shard;
-  return "";
+  for (const char* whole : {"model.safetensors", "pytorch_model.bin"}) {
+    if (has_file(snapshot / whole)) return "";
+    const fs::path index = snapshot / (std::string(whole) + ".index.json");
+    if (has_file(index)) return missing_shard(snapshot, index);
+  }
+  return has_torch_file(snapshot) ? "" : "the weights";
 }
 
 std::optional<std::string> hub_folder_name(const std::string& folder) {

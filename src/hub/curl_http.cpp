@@ -24,7 +24,7 @@ constexpr std::size_t kMostFields = 256, kLongestField = 16384;
 struct Transfer {
   HttpHead head;
   const HttpSink* sink;
-  const HttpKeepGoing* keep_going;
+  const Watch* watch;
   bool stopped = false;
   std::exception_ptr error;
 
@@ -78,7 +78,7 @@ std::size_t on_body(char* data, std::size_t size, std::size_t n, void* self) {
 
 int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   Transfer& transfer = *static_cast<Transfer*>(self);
-  return transfer.guarded([&] { return !*transfer.keep_going || (*transfer.keep_going)(); }) ? 0 : 1;
+  return transfer.guarded([&] { return goes_on(*transfer.watch, {}); }) ? 0 : 1;
 }
 
 void add_line(CurlList& list, const std::string& line) {
@@ -96,10 +96,10 @@ class CurlHttp : public Http {
     if (started != CURLE_OK || handle_ == nullptr) throw std::runtime_error("libcurl cannot be started");
   }
 
-  HttpResult get(const HttpRequest& request, const HttpSink& sink, const HttpKeepGoing& keep_going) override {
+  HttpResult get(const HttpRequest& request, const HttpSink& sink, const Watch& watch) override {
     CURL* handle = handle_.get();
     curl_easy_reset(handle);  // connections stay open
-    Transfer transfer{.head = {}, .sink = &sink, .keep_going = &keep_going, .stopped = false, .error = {}};
+    Transfer transfer{.head = {}, .sink = &sink, .watch = &watch, .stopped = false, .error = {}};
     BodyTarget target{handle, &transfer};
     char words[CURL_ERROR_SIZE] = "";
     CurlList lines;

@@ -23,13 +23,13 @@ constexpr int kMostBreaks = 5;  // of one file's transfer, each after some progr
 constexpr std::size_t kHashBlock = std::size_t{1} << 20;
 
 // False when told to stop.
-bool add_file(BlockHash& hash, const RegularFile& file, const HttpKeepGoing& keep_going) {
+bool add_file(BlockHash& hash, const RegularFile& file, const Watch& watch) {
   std::vector<std::byte> block(std::min(file.size(), kHashBlock));
   for (std::size_t at = 0; at < file.size(); at += block.size()) {
     const auto part = std::span(block).first(std::min(block.size(), file.size() - at));
     file.read_all(at, part);
     hash.add(part);
-    if (keep_going && !keep_going()) return false;
+    if (!goes_on(watch, {})) return false;
   }
   return true;
 }
@@ -55,7 +55,7 @@ struct Attempt {
 
 // One request for the rest of a file.
 Attempt continue_file(const HubSession& session, const HttpRequest& request, const HubFile& file,
-                      PartialFile& partial, const HubTell& tell) {
+                      PartialFile& partial, const Watch& watch) {
   Attempt attempt;
   bool begun = false;
   const auto sink = [&](const HttpHead& head, std::string_view piece) {
@@ -69,7 +69,8 @@ Attempt continue_file(const HubSession& session, const HttpRequest& request, con
     partial.append(piece);
     return true;
   };
-  attempt.result = get_with_redirects(session.http, request, sink, [&] { return tell(partial.size()); });
+  const Watch asked = [&](const Progress&) { return goes_on(watch, progress_of(partial.size(), file.size)); };
+  attempt.result = get_with_redirects(session.http, request, sink, asked);
   return attempt;
 }
 
@@ -79,11 +80,11 @@ std::string what_of(const HubSession& session, const HubFile& file) {
 
 // Fills `partial`; false when told to stop.
 bool complete_file(const HubSession& session, const std::string& commit, const HubFile& file,
-                   PartialFile& partial, const HubTell& tell) {
+                   PartialFile& partial, const Watch& watch) {
   HttpRequest request{.url = session.file_url(commit, file.path), .token = session.settings.token};
   for (int breaks = 0; partial.size() < file.size;) {
     const std::uint64_t before = request.from = partial.size();
-    const auto [result, mistake] = continue_file(session, request, file, partial, tell);
+    const auto [result, mistake] = continue_file(session, request, file, partial, watch);
     const std::string server = origin_of(result.url);
     if (!mistake.empty()) throw InputError("model {}: {} {}", what_of(session, file), server, mistake);
     if (result.stopped) return false;
@@ -122,26 +123,27 @@ std::optional<std::uint64_t> first_byte(std::string_view content_range) {
   return first;
 }
 
-std::optional<std::string> content_hash(const fs::path& path, const HubFile& file,
-                                        const HttpKeepGoing& keep_going) {
+std::optional<std::string> content_hash(const fs::path& path, const HubFile& file, const Watch& watch) {
   const RegularFile content(path.string());
   if (file.hash.size() == 64) {
     Sha256 hash;
-    return add_file(hash, content, keep_going) ? std::optional(hash.hex()) : std::nullopt;
+    return add_file(hash, content, watch) ? std::optional(hash.hex()) : std::nullopt;
   }
   const std::string head = fmt::format("blob {}", content.size());
   Sha1 hash;
   hash.add(std::as_bytes(std::span(head.c_str(), head.size() + 1)));  // with its NUL
-  return add_file(hash, content, keep_going) ? std::optional(hash.hex()) : std::nullopt;
+  return add_file(hash, content, watch) ? std::optional(hash.hex()) : std::nullopt;
 }
 
 bool download_blob(const HubSession& session, const std::string& commit, const HubFile& file,
-                   const fs::path& blob, const HubTell& tell) {
+                   const fs::path& blob, const Watch& watch) {
   PartialFile partial(blob.string() + ".deeptail-incomplete");
   if (partial.size() > file.size) partial.restart();
   check_room(session, file, partial);
-  if (!complete_file(session, commit, file, partial, tell)) return false;
-  const auto found = content_hash(partial.path(), file, [&] { return tell(partial.size()); });
+  if (!complete_file(session, commit, file, partial, watch)) return false;
+  const auto found = content_hash(partial.path(), file, [&](const Progress&) {
+    return goes_on(watch, progress_of(partial.size(), file.size));
+  });
   if (!found) return false;
   if (*found != file.hash) {
     partial.remove();

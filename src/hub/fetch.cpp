@@ -105,9 +105,9 @@ bool Fetch::take_file(const std::string& commit, const HubFile& file) {
 bool Fetch::download(const std::string& commit, const HubFile& file, const fs::path& blob) {
   make_folder(blob.parent_path().string());
   bool begun = false;
-  const auto told = [&](std::uint64_t done) {
-    if (!std::exchange(begun, true)) before_ += done;  // what an earlier fetch left
-    return tell(done);
+  const auto told = [&](const Progress& of_file) {
+    if (!std::exchange(begun, true)) before_ += of_file.done;  // what an earlier fetch left
+    return tell(of_file.done);
   };
   if (!download_blob(session_, commit, file, blob, told)) return false;
   ++fetched_.files;
@@ -125,7 +125,7 @@ void write_ref(const RepoCache& cache, const std::string& revision, const std::s
 bool take_all(Fetch& fetch, const HubListing& listing, const HubName& name, const fs::path& snapshot) {
   const auto first = wanted_files(listing, name);
   if (!fetch.take(listing, first)) return false;
-  if (!first.back().path.ends_with(".safetensors.index.json")) return true;
+  if (!first.back().path.ends_with(".index.json")) return true;
   const InputFile index((snapshot / first.back().path).string());
   return fetch.take(listing, shard_files(listing, index.text(), index.path()));
 }
@@ -140,7 +140,8 @@ std::optional<HubFetch> fetch_one(Http& http, const HubSettings& settings, const
   LockFile lock(cache.lock().string());
   if (!fetch.wait_for(lock)) return std::nullopt;
   const auto known = refresh ? std::nullopt : cache.commit_of(name.revision);
-  const auto listing = ask_listing(session, known.value_or(name.revision), [&] { return fetch.tell(0); });
+  const auto listing =
+      ask_listing(session, known.value_or(name.revision), [&](const Progress&) { return fetch.tell(0); });
   if (!listing) return std::nullopt;
   if (known && listing->commit != *known)
     throw InputError("model {}: asked for commit {}, the server answers with {}", name.text(), *known,

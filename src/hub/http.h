@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "deeptail/watch.h"
+
 namespace deeptail {
 
 struct HttpRequest {
@@ -28,20 +30,17 @@ struct HttpResult {
   std::string url = {};       // who answered, after all redirects
   std::string location = {};  // of a redirect, as a whole address
   std::string broken = {};    // why the transfer ended early; "" when it did not
-  bool stopped = false;       // by the sink or by keep_going
+  bool stopped = false;       // by the sink or by the watch
 };
 
 // Takes a piece of the body; false ends the transfer.
 using HttpSink = std::function<bool(const HttpHead& head, std::string_view piece)>;
-// Asked at least once a second; false ends the transfer.
-using HttpKeepGoing = std::function<bool()>;
 
 class Http {
  public:
   virtual ~Http() = default;
-  // Follows no redirect.
-  virtual HttpResult get(const HttpRequest& request, const HttpSink& sink,
-                         const HttpKeepGoing& keep_going) = 0;
+  // Follows no redirect. The watch is asked at least once a second, and told nothing: the sink knows more.
+  virtual HttpResult get(const HttpRequest& request, const HttpSink& sink, const Watch& watch) = 0;
 };
 // patience: seconds without a byte, or without a connection, after which a transfer is broken.
 std::unique_ptr<Http> curl_http(unsigned patience);
@@ -54,7 +53,6 @@ std::string percent_encoded(std::string_view text);
 
 // Follows redirects. The token goes to the origin of the first address and to no other; a redirect away from
 // https is refused, as is a chain of them without end.
-HttpResult get_with_redirects(Http& http, HttpRequest request, const HttpSink& sink,
-                              const HttpKeepGoing& keep_going);
+HttpResult get_with_redirects(Http& http, HttpRequest request, const HttpSink& sink, const Watch& watch);
 
 }  // namespace deeptail

@@ -14,7 +14,6 @@ namespace deeptail {
 namespace {
 
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 50;
-constexpr const char* kIndex = "model.safetensors.index.json";
 
 // Small ones, of which transformers needs more than we do: so that what is fetched serves both.
 constexpr const char* kSmallFiles[] = {"config.json",         "generation_config.json",
@@ -66,13 +65,14 @@ std::vector<std::string> torch_files(const HubListing& listing) {
     throw InputError("model {}: a repository of GGUF files; name one of its {}, such as {}:{}", name.text(),
                      gguf.size(), name.text(), gguf[0]);
   throw InputError(
-      "model {}: expected model.safetensors, {}, pytorch_model.bin or one .pth file in the repository, found "
-      "none of them among {} files",
-      name.text(), kIndex, listing.files.size());
+      "model {}: expected model.safetensors, pytorch_model.bin, the index of several such files, or one .pth "
+      "file in the repository, found none of them among {} files",
+      name.text(), listing.files.size());
 }
 
 std::string find_weights(const HubListing& listing, const HubName& name) {
-  for (const char* path : {"model.safetensors", kIndex, "pytorch_model.bin"})
+  for (const char* path : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                           "pytorch_model.bin.index.json"})
     if (listing.files.contains(path)) return path;
   const auto found = torch_files(listing);
   if (found.size() == 1) return found[0];

@@ -26,9 +26,9 @@ struct HubListing {
 };
 HubListing parse_listing(std::string_view json, std::string_view where);
 
-// What a model needs of it, small files first: config.json, the tokenizer, and model.safetensors, or its
-// index (whose shards come later), or pytorch_model.bin, or the .pth file of TransformerLens. Throws
-// InputError where there is no model, and names what there is.
+// What a model needs of it, small files first: config.json, the tokenizer, and last the weights:
+// model.safetensors or its index (whose shards come later), pytorch_model.bin or its index, or the .pth file of
+// TransformerLens. Throws InputError where there is no model, and names what there is.
 std::vector<HubFile> wanted_files(const HubListing& listing, const HubName& name);
 // The shards that an index names.
 std::vector<HubFile> shard_files(const HubListing& listing, std::string_view index, const std::string& where);

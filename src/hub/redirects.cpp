@@ -29,8 +29,7 @@ std::string percent_encoded(std::string_view text) {
   return out;
 }
 
-HttpResult get_with_redirects(Http& http, HttpRequest request, const HttpSink& sink,
-                              const HttpKeepGoing& keep_going) {
+HttpResult get_with_redirects(Http& http, HttpRequest request, const HttpSink& sink, const Watch& watch) {
   const std::string token = request.token, first = request.url, home = origin_of(first);
   // What a redirect says of itself is for nobody.
   const HttpSink own = [&](const HttpHead& head, std::string_view piece) {
@@ -39,7 +38,7 @@ HttpResult get_with_redirects(Http& http, HttpRequest request, const HttpSink& s
   for (int n = 0; n <= kMostRedirects; ++n) {
     const std::string origin = origin_of(request.url);
     request.token = origin == home ? token : "";
-    HttpResult result = http.get(request, own, keep_going);
+    HttpResult result = http.get(request, own, watch);
     result.url = request.url;
     if (!is_redirect(result)) return result;
     const std::string next = origin_of(result.location);

@@ -32,7 +32,7 @@ std::string HubSession::file_url(const std::string& commit, const std::string& p
 }
 
 std::optional<HubListing> ask_listing(const HubSession& session, const std::string& revision,
-                                      const HttpKeepGoing& keep_going) {
+                                      const Watch& watch) {
   const HttpRequest request{.url = session.api_url(revision), .token = session.settings.token};
   std::string text;
   bool too_long = false;
@@ -41,7 +41,7 @@ std::optional<HubListing> ask_listing(const HubSession& session, const std::stri
     if (!too_long) text += piece;
     return !too_long;
   };
-  const HttpResult result = get_with_redirects(session.http, request, sink, keep_going);
+  const HttpResult result = get_with_redirects(session.http, request, sink, watch);
   const std::string server = origin_of(result.url);
   if (too_long)
     throw InputError("model {}: {} sends a list of files of more than {} bytes", session.name.text(), server,

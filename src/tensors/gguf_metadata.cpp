@@ -12,20 +12,19 @@ namespace {
 
 constexpr std::uint64_t kMaxKey = 65535, kMaxString = std::uint64_t{16} << 20;
 constexpr std::uint64_t kMaxArray = std::uint64_t{1} << 24;  // more tokens than any vocabulary has
-constexpr std::array<std::string_view, 13> kTypeNames = {
-    "u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64", "f64"};
+constexpr std::size_t kTypes = std::size(EnumNames<GgufType>::kAll);
 
 // The least that a value of this type takes in the file.
 std::size_t least_bytes(GgufType type) {
-  constexpr std::array<std::size_t, 13> kBytes = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
+  constexpr std::array<std::size_t, kTypes> kBytes = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
   return kBytes[static_cast<std::size_t>(type)];
 }
 
 GgufType read_type(ByteReader& reader, std::string_view key) {
   const auto type = reader.read<std::uint32_t>("the type of a value");
-  if (type >= kTypeNames.size())
+  if (type >= kTypes)
     throw InputError("{}: key '{}': type {} of a value is unknown, expected 0 to {}", reader.where(),
-                     printable(key), type, kTypeNames.size() - 1);
+                     printable(key), type, kTypes - 1);
   return static_cast<GgufType>(type);
 }
 
@@ -138,8 +137,6 @@ std::string found_text(const GgufValue& value) {
 }
 
 }  // namespace
-
-std::string_view name_of(GgufType type) { return kTypeNames[static_cast<std::size_t>(type)]; }
 
 std::string_view read_gguf_string(ByteReader& reader, std::string_view what) {
   const std::size_t at = reader.offset();

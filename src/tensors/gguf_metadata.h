@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "deeptail/enum_names.h"
 #include "tensors/byte_reader.h"
 
 namespace deeptail {
@@ -28,7 +29,11 @@ enum class GgufType : std::uint32_t {
   kI64,
   kF64
 };
-std::string_view name_of(GgufType type);
+template <>
+struct EnumNames<GgufType> {
+  static constexpr std::string_view kAll[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
+                                              "bool", "string", "array", "u64", "i64", "f64"};
+};
 
 // A value, or the values of an array.
 struct GgufValue {

@@ -36,22 +36,6 @@ bool looks_like_json(std::string_view text) {
 
 }  // namespace
 
-std::string_view name_of(Format format) {
-  switch (format) {
-    case Format::kSafetensors:
-      return "safetensors";
-    case Format::kSafetensorsIndex:
-      return "a JSON file";
-    case Format::kGguf:
-      return "a GGUF file";
-    case Format::kTorchZip:
-      return "a PyTorch file";
-    case Format::kNpy:
-      return "a NumPy file";
-  }
-  throw std::logic_error("name_of: not a Format");
-}
-
 Format sniff(const InputFile& file) {
   const std::string_view text = file.text();
   if (text.empty()) throw InputError("{}: is empty, expected a tensor file", file.path());

@@ -81,44 +81,6 @@ std::size_t size_of(DType dtype) {
   }
 }
 
-std::string_view name_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return "float16";
-    case DType::kBF16:
-      return "bfloat16";
-    case DType::kF32:
-      return "float32";
-    case DType::kF64:
-      return "float64";
-    case DType::kI32:
-      return "int32";
-    case DType::kI64:
-      return "int64";
-    case DType::kU8:
-      return "uint8";
-    case DType::kBool:
-      return "bool";
-    case DType::kQ4_0:
-      return "Q4_0";
-    case DType::kQ4_1:
-      return "Q4_1";
-    case DType::kQ5_0:
-      return "Q5_0";
-    case DType::kQ5_1:
-      return "Q5_1";
-    case DType::kQ8_0:
-      return "Q8_0";
-    case DType::kQ4_K:
-      return "Q4_K";
-    case DType::kQ5_K:
-      return "Q5_K";
-    case DType::kQ6_K:
-      return "Q6_K";
-  }
-  throw std::logic_error("name_of: not a DType");
-}
-
 std::size_t Tensor::size() const {
   const auto [n, n_bytes] = block_size(dtype);
   return bytes.size() / n_bytes * n;

@@ -69,6 +69,16 @@ export const goodCases = {
     w.expectGood(await w.fetch("hf:gpt0"));
   },
 
+  async "families in whole files, shards and PyTorch's files give the logits of their folders"(w) {
+    for (const name of Object.keys(w.hub.repos).filter((name) => name.startsWith("families/"))) {
+      w.expectGood(await w.fetch(`hf:${name}`));
+      w.expect("not what no model needs", w.hub.asked("fixture.json").length === 0);
+      const logits = async (model) => (await w.run(["model", "logits", "--model", model, "--tokens", "1,2,3", "--json"], offline)).out;
+      const [hub, folder] = [await logits(`hf:${name}`), await logits(join(w.source, "tests/data", name))];
+      w.expect(`the same logits of ${name}`, hub === folder && folder.includes("argmax"), hub.slice(0, 200));
+    }
+  },
+
   async "a cached revision keeps its commit until it is refreshed"(w) {
     w.expectGood(await w.fetch("hf:org/tiny"));
     const repo = w.hub.repos["org/tiny"], next = "f".repeat(40), before = { ...repo };

@@ -20,7 +20,12 @@ function repositories(source) {
   const weights = model("rand-1l-64", "model.safetensors");
   const repo = (files, large, more = {}) => ({ commit, refs: { main: commit, "step/1": commit }, files, large, ...more });
   const index = Buffer.from(JSON.stringify({ weight_map: { a: "model-1.safetensors", b: "model-2.safetensors" } }));
+  const folder = (name) => {
+    const names = readdirSync(join(source, "tests/data/families", name));
+    return repo(Object.fromEntries(names.map((file) => [file, readFileSync(join(source, "tests/data/families", name, file))])), names.filter((file) => /safetensors$|bin$/.test(file)));
+  };
   return {
+    ...Object.fromEntries(["gpt2-b", "llama-a", "llama-b", "qwen3-a"].map((name) => [`families/${name}`, folder(name)])),
     "org/tiny": repo(
       {
         ".gitattributes": Buffer.from("x"), "README.md": Buffer.from("# tiny"), "config.json": config, "model.safetensors": weights,
@@ -48,7 +53,7 @@ function repositories(source) {
 }
 
 export async function makeWorld(deeptail, source) {
-  const world = { hub: new Hub(repositories(source)), folder: mkdtempSync(join(tmpdir(), "deeptail-hub-")), failures: [], n: 0 };
+  const world = { source, hub: new Hub(repositories(source)), folder: mkdtempSync(join(tmpdir(), "deeptail-hub-")), failures: [], n: 0 };
   await world.hub.start();
   world.end = () => (world.hub.stop(), rmSync(world.folder, { recursive: true }));
 

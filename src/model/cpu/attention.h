@@ -7,14 +7,17 @@
 
 namespace deeptail {
 
-// Keys and values of one sequence: positions before `start` from a cache, the others from fresh rows.
+// Keys and values of one sequence: the first ones shared with others, those before `start` from a cache, the
+// others from fresh rows.
 // A key row and its value row lie side by side: value = key + d_kv.
 struct KeyRows {
-  ConstRows cached;  // row p = position p, p < start
+  ConstRows shared;  // row p = position p, p < n_shared
+  ConstRows cached;  // row p = position n_shared + p
   ConstRows fresh;   // row p = position start + p
-  std::size_t start = 0, length = 0;
+  std::size_t n_shared = 0, start = 0, length = 0;
   const float* at(std::size_t position) const {
-    return position < start ? cached.row(position) : fresh.row(position - start);
+    if (position < n_shared) return shared.row(position);
+    return position < start ? cached.row(position - n_shared) : fresh.row(position - start);
   }
 };
 

@@ -138,9 +138,12 @@ void FullBlock::attend(const PackedBlock& w, std::size_t layer, const SlotLayout
   for (const Segment& s : segments) {
     if (layout.keep_keys()) keep_keys(layer, layout, s);
     const ConstRows fresh{qkv.row(s.first_row) + d_attn_, qkv.stride};
-    const ConstRows cached =
-        s.start == 0 ? ConstRows{} : ConstRows{layout.keys(s.cache, layer, 0), layout.width(layer)};
-    attention_.forward(qkv.from(s.first_row), {cached, fresh, s.start, s.length}, w.scale,
+    const std::size_t n_shared = s.n_shared();
+    ConstRows shared, cached;
+    if (n_shared > 0)
+      shared = {s.prefix->layout.keys(s.prefix->slot.data(), layer, 0), s.prefix->layout.width(layer)};
+    if (s.cache != nullptr) cached = {layout.keys(s.cache, layer, n_shared), layout.width(layer)};
+    attention_.forward(qkv.from(s.first_row), {shared, cached, fresh, n_shared, s.start, s.length}, w.scale,
                        {z_.data() + s.first_row * d_attn_, d_attn_}, probabilities);
     if (tape != nullptr) probabilities += attention_.probabilities_size(s.length);
   }

@@ -1,5 +1,6 @@
 // The forward pass of a batch, and the first layer's table.
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "model/cpu/pass.h"
@@ -24,18 +25,42 @@ void check_tokens(const ModelConfig& config, TokenBatch batch) {
   }
 }
 
+namespace {
+
+// How much all sequences have in common, short of the last position of each.
+std::size_t common_prefix(TokenBatch batch) {
+  std::size_t n = batch.length_of(0) - 1;
+  for (std::size_t i = 1; i < batch.size(); ++i) {
+    n = std::min(n, batch.length_of(i) - 1);
+    n = static_cast<std::size_t>(std::mismatch(batch.row(0), batch.row(0) + n, batch.row(i)).first -
+                                 batch.row(0));
+  }
+  return n;
+}
+
+}  // namespace
+
 void final_residuals(const Transformer& model, TokenBatch batch, ThreadPool& pool, Rows out,
                      const FirstLayerTable* table) {
   check_tokens(model.config(), batch);
-  const SlotLayout layout(model.config(), batch.length, /*keep_keys=*/false);
-  const std::size_t group = group_size(model.config());
+  SlotLayout layout(model.config(), batch.length, /*keep_keys=*/false);
+  std::optional<SharedPrefix> prefix;
+  if (batch.size() > 1 && !layout.rows_stand_alone())
+    if (const std::size_t n = common_prefix(batch); n > 0) {
+      prefix = compute_prefix(model, {batch.row(0), n});
+      layout = SlotLayout(model.config(), batch.length, /*keep_keys=*/false, n);
+    }
+  const std::size_t group = group_size(model.config(), layout);
   std::vector<std::unique_ptr<Pass>> passes(pool.size());
   pool.for_each_block((batch.size() + group - 1) / group, [&](std::size_t block, std::size_t worker) {
-    if (!passes[worker]) passes[worker] = std::make_unique<Pass>(model, layout);
+    if (!passes[worker]) passes[worker] = std::make_unique<Pass>(model, layout, group);
     const std::size_t first = block * group, n = std::min(group, batch.size() - first);
     std::vector<Segment> segments(n);
     for (std::size_t i = 0; i < n; ++i)
-      segments[i] = {.tokens = batch.row(first + i), .length = batch.length_of(first + i)};
+      segments[i] = {.tokens = batch.row(first + i),
+                     .length = batch.length_of(first + i),
+                     .start = layout.first(),
+                     .prefix = prefix ? &*prefix : nullptr};
     passes[worker]->run(segments, table, out.from(first));
   });
 }

@@ -9,7 +9,21 @@ namespace {
 constexpr std::size_t kTrunkRows = 192;
 }  // namespace
 
-std::size_t group_size(const ModelConfig& config) { return config.n_layers == 1 ? 96 : 48; }
+// Fewer where slots are so large that a group of them would be a burden on memory.
+std::size_t group_size(const ModelConfig& config, const SlotLayout& layout) {
+  constexpr std::size_t kMostFloats = std::size_t{32} << 20;
+  return std::clamp<std::size_t>(kMostFloats / layout.size(), 1, config.n_layers == 1 ? 96 : 48);
+}
+
+SharedPrefix compute_prefix(const Transformer& model, std::span<const TokenId> tokens) {
+  SharedPrefix out{{tokens.begin(), tokens.end()},
+                   SlotLayout(model.config(), tokens.size(), /*keep_keys=*/true)};
+  out.slot.resize(out.layout.size());
+  AlignedVector<float> resid(model.config().d_model);
+  Segment segment{.tokens = out.tokens.data(), .length = tokens.size(), .fresh = out.slot.data()};
+  Pass(model, out.layout, 1).run({&segment, 1}, nullptr, {resid.data(), resid.size()});
+  return out;
+}
 
 void embed_token(const Transformer& model, TokenId token, std::size_t position, float* out) {
   const PackedWeights& w = model.packed();
@@ -20,14 +34,14 @@ void embed_token(const Transformer& model, TokenId token, std::size_t position, 
   for (std::size_t i = 0; i < d; ++i) out[i] += p[i];
 }
 
-Pass::Pass(const Transformer& model, const SlotLayout& layout)
+Pass::Pass(const Transformer& model, const SlotLayout& layout, std::size_t group)
     : model_(model),
       layout_(layout),
       max_rows_(kTrunkRows + layout.length()),
-      last_(model.config(), group_size(model.config()), layout.length()),
-      fresh_(group_size(model.config()) * layout.size()),
-      last_rows_(group_size(model.config()) * layout.length()),
-      lengths_(group_size(model.config())) {
+      last_(model.config(), group, layout.length()),
+      fresh_(group * layout.size()),
+      last_rows_(group * layout.length()),
+      lengths_(group) {
   if (layout.rows_stand_alone()) return;
   const ModelConfig& c = model.config();
   if (layout.n_full_layers() > 0) block_.emplace(c, max_rows_, layout.length());
@@ -106,9 +120,10 @@ void Pass::run(std::span<Segment> segments, const FirstLayerTable* table, Rows o
     const float** rows = last_rows_.data() + i * n;
     lengths_[i] = s.length;
     for (std::size_t j = 0; j < s.length; ++j)
-      rows[j] = alone         ? single_layer_row(s, j, table)
-                : j < s.start ? layout_.last_input(s.cache, j)
-                              : layout_.last_input(s.fresh, j);
+      rows[j] = alone              ? single_layer_row(s, j, table)
+                : j < s.n_shared() ? s.prefix->layout.last_input(s.prefix->slot.data(), j)
+                : j < s.start      ? layout_.last_input(s.cache, j)
+                                   : layout_.last_input(s.fresh, j);
     if (alone) embed_token(model_, s.tokens[s.length - 1], s.length - 1, layout_.last_residual(s.fresh));
     std::copy_n(layout_.last_residual(s.fresh), d, out.row(i));
   }

@@ -9,13 +9,13 @@
 namespace deeptail {
 
 // Sequences that go through the last block together. Results do not depend on it.
-std::size_t group_size(const ModelConfig& config);
+std::size_t group_size(const ModelConfig& config, const SlotLayout& layout);
 
 class Pass {
  public:
-  Pass(const Transformer& model, const SlotLayout& layout);
+  Pass(const Transformer& model, const SlotLayout& layout, std::size_t group);
 
-  // segments: at most group_size(), none longer than the layout. Sets their first_row and, where it is null,
+  // segments: at most `group`, none longer than the layout. Sets their first_row and, where it is null,
   // their fresh slot. out: [segments.size(), d_model].
   void run(std::span<Segment> segments, const FirstLayerTable* table, Rows out);
 
@@ -34,10 +34,13 @@ class Pass {
   LastBlock last_;
   AlignedVector<float> x_;               // [max_rows, d_model]
   AlignedVector<float> y_, kv_;          // [max_rows, d_model], [max_rows, 2 d_kv]; keys that turn
-  AlignedVector<float> fresh_;           // [group_size][layout.size()]
-  std::vector<const float*> last_rows_;  // [group_size, length]
-  std::vector<std::size_t> lengths_;     // [group_size]
+  AlignedVector<float> fresh_;           // [group][layout.size()]
+  std::vector<const float*> last_rows_;  // [group, length]
+  std::vector<std::size_t> lengths_;     // [group]
 };
+
+// Of models whose rows do not stand alone.
+SharedPrefix compute_prefix(const Transformer& model, std::span<const TokenId> tokens);
 
 // W_E[token] (+ W_pos[position]) into out: [d_model].
 void embed_token(const Transformer& model, TokenId token, std::size_t position, float* out);

@@ -1,25 +1,34 @@
 #include <algorithm>
+#include <optional>
+#include <stdexcept>
 
 #include "model/cpu/pass.h"
 
 namespace deeptail {
+
+namespace {
+// Rows that stand alone are kept from the first on: what changes is looked up, not computed from the first change.
+SlotLayout slot_layout(const ModelConfig& config, std::size_t length, std::size_t n_prefix) {
+  const SlotLayout whole(config, length, true);
+  return whole.rows_stand_alone() ? whole : SlotLayout(config, length, true, n_prefix);
+}
+}  // namespace
 
 struct Rescorer::Impl {
   const Transformer& model;
   std::size_t n_slots;
   ThreadPool& pool;
   SlotLayout layout;
+  std::optional<SharedPrefix> prefix;
+  std::size_t group;
   AlignedVector<float> slots;        // [n_slots][layout.size()]
   std::vector<TokenId> tokens;       // [n_slots, length]
   std::vector<std::size_t> lengths;  // [n_slots]
 
   // Scratch of one worker: allocated once, so a step allocates nothing.
   struct Worker {
-    Worker(const Transformer& model, const SlotLayout& layout)
-        : pass(model, layout),
-          segments(group_size(model.config())),
-          resid(group_size(model.config()) * model.config().d_model),
-          accept(group_size(model.config())) {}
+    Worker(const Transformer& model, const SlotLayout& layout, std::size_t group)
+        : pass(model, layout, group), segments(group), resid(group * model.config().d_model), accept(group) {}
     Pass pass;
     std::vector<Segment> segments;
     AlignedVector<float> resid;
@@ -29,17 +38,23 @@ struct Rescorer::Impl {
 
   float* slot(std::size_t i) { return slots.data() + i * layout.size(); }
   TokenId* slot_tokens(std::size_t i) { return tokens.data() + i * layout.length(); }
+  const SharedPrefix* shared() const { return prefix ? &*prefix : nullptr; }
   Segment segment_of(const Proposal& proposal);
+  void check_prefix(const TokenId* row, std::size_t length) const;
   void commit(const Segment& segment, std::size_t slot_index);
 };
 
-Rescorer::Rescorer(const Transformer& model, std::size_t n_slots, std::size_t length, ThreadPool& pool)
-    : impl_(new Impl{model, n_slots, pool, SlotLayout(model.config(), length, true), {}, {}, {}, {}}) {
+Rescorer::Rescorer(const Transformer& model, std::size_t n_slots, std::size_t length, ThreadPool& pool,
+                   std::span<const TokenId> prefix)
+    : impl_(new Impl{
+          model, n_slots, pool, slot_layout(model.config(), length, prefix.size()), {}, 0, {}, {}, {}, {}}) {
+  if (impl_->layout.first() > 0) impl_->prefix = compute_prefix(model, prefix);
+  impl_->group = group_size(model.config(), impl_->layout);
   impl_->slots.resize(n_slots * impl_->layout.size());
   impl_->tokens.resize(n_slots * length);
   impl_->lengths.resize(n_slots, length);
   for (std::size_t i = 0; i < pool.size(); ++i)
-    impl_->workers.push_back(std::make_unique<Impl::Worker>(model, impl_->layout));
+    impl_->workers.push_back(std::make_unique<Impl::Worker>(model, impl_->layout, impl_->group));
 }
 Rescorer::~Rescorer() = default;
 
@@ -48,24 +63,35 @@ void Rescorer::reset(TokenBatch batch, Rows out) {
   check_tokens(m.model.config(), batch);
   if (batch.length != m.layout.length() || batch.size() > m.n_slots)
     throw std::invalid_argument("Rescorer::reset: batch does not fit the slots");
+  for (std::size_t i = 0; i < batch.size(); ++i) m.check_prefix(batch.row(i), batch.length_of(i));
   std::copy(batch.tokens.begin(), batch.tokens.end(), m.tokens.begin());
   for (std::size_t i = 0; i < batch.size(); ++i) m.lengths[i] = batch.length_of(i);
-  const std::size_t group = group_size(m.model.config()), d = m.model.config().d_model;
+  const std::size_t group = m.group, d = m.model.config().d_model;
   m.pool.for_each_block((batch.size() + group - 1) / group, [&](std::size_t block, std::size_t w) {
     Impl::Worker& worker = *m.workers[w];
     const std::size_t first = block * group, n = std::min(group, batch.size() - first);
     for (std::size_t i = 0; i < n; ++i)
-      worker.segments[i] = {
-          .tokens = batch.row(first + i), .length = m.lengths[first + i], .fresh = m.slot(first + i)};
+      worker.segments[i] = {.tokens = batch.row(first + i),
+                            .length = m.lengths[first + i],
+                            .start = m.layout.first(),
+                            .fresh = m.slot(first + i),
+                            .prefix = m.shared()};
     const Rows resid = out.data != nullptr ? out.from(first) : Rows{worker.resid.data(), d};
     worker.pass.run({worker.segments.data(), n}, nullptr, resid);
   });
+}
+
+void Rescorer::Impl::check_prefix(const TokenId* row, std::size_t length) const {
+  if (prefix &&
+      (length <= prefix->length() || !std::equal(prefix->tokens.begin(), prefix->tokens.end(), row)))
+    throw std::invalid_argument("Rescorer: a sequence that does not begin with the prefix and go on");
 }
 
 Segment Rescorer::Impl::segment_of(const Proposal& proposal) {
   const TokenId* old = slot_tokens(proposal.slot);
   const std::size_t length = proposal.length == 0 ? layout.length() : proposal.length;
   const std::size_t old_length = lengths[proposal.slot];
+  check_prefix(proposal.tokens, length);
   const TokenId* both = proposal.tokens + std::min(length, old_length);
   const auto first =
       static_cast<std::size_t>(std::mismatch(proposal.tokens, both, old).first - proposal.tokens);
@@ -75,7 +101,8 @@ Segment Rescorer::Impl::segment_of(const Proposal& proposal) {
           .start = std::min(first, length - 1),
           .cache = slot(proposal.slot),
           .cached_tokens = old,
-          .cached_length = old_length};
+          .cached_length = old_length,
+          .prefix = shared()};
 }
 
 void Rescorer::Impl::commit(const Segment& s, std::size_t slot_index) {
@@ -94,7 +121,7 @@ void Rescorer::Impl::commit(const Segment& s, std::size_t slot_index) {
 
 void Rescorer::propose(std::span<const Proposal> proposals, const Decide& decide) {
   Impl& m = *impl_;
-  const std::size_t group = group_size(m.model.config()), d = m.model.config().d_model;
+  const std::size_t group = m.group, d = m.model.config().d_model;
   m.pool.for_each_block((proposals.size() + group - 1) / group, [&](std::size_t block, std::size_t w) {
     Impl::Worker& worker = *m.workers[w];
     const std::size_t first = block * group, n = std::min(group, proposals.size() - first);
@@ -110,7 +137,7 @@ void Rescorer::propose(std::span<const Proposal> proposals, const Decide& decide
 void Rescorer::copy_slot(std::size_t from, std::size_t to) {
   if (from == to) return;
   const std::size_t length = impl_->lengths[to] = impl_->lengths[from];
-  impl_->layout.copy(impl_->slot(from), impl_->slot(to), 0, length);
+  impl_->layout.copy(impl_->slot(from), impl_->slot(to), impl_->layout.first(), length);
   std::copy_n(impl_->slot_tokens(from), length, impl_->slot_tokens(to));
 }
 
@@ -118,8 +145,8 @@ std::span<const TokenId> Rescorer::tokens(std::size_t slot) const {
   return {impl_->slot_tokens(slot), impl_->lengths[slot]};
 }
 
-std::size_t Rescorer::bytes_per_slot(const ModelConfig& config, std::size_t length) {
-  return SlotLayout(config, length, true).size() * sizeof(float);
+std::size_t Rescorer::bytes_per_slot(const ModelConfig& config, std::size_t length, std::size_t n_prefix) {
+  return slot_layout(config, length, n_prefix).size() * sizeof(float);
 }
 std::size_t Rescorer::bytes() const { return impl_->slots.size() * sizeof(float); }
 

@@ -42,6 +42,8 @@ TEST(HubListing, TheWeightsAreTheFirstKindThatIsThere) {
             (Names{"config.json", "tokenizer.json", "model.safetensors"}));
   EXPECT_EQ(wanted({"config.json", "model.safetensors.index.json", "model-1.safetensors"}),
             (Names{"config.json", "model.safetensors.index.json"}));
+  EXPECT_EQ(wanted({"config.json", "pytorch_model.bin.index.json", "pytorch_model-1.bin"}),
+            (Names{"config.json", "pytorch_model.bin.index.json"}));
   EXPECT_EQ(wanted({"config.json", "pytorch_model.bin", "x.pth"}),
             (Names{"config.json", "pytorch_model.bin"}));
   EXPECT_EQ(wanted({"config.json", "model_final.pth", "model_1.pth", "checkpoints/1.pth"}),

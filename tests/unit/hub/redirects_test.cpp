@@ -15,7 +15,7 @@ class TableHttp : public Http {
   std::map<std::string, std::string> redirects;
   std::vector<HttpRequest> asked;
 
-  HttpResult get(const HttpRequest& request, const HttpSink& sink, const HttpKeepGoing&) override {
+  HttpResult get(const HttpRequest& request, const HttpSink& sink, const Watch&) override {
     asked.push_back(request);
     HttpResult result;
     const auto found = redirects.find(request.url);

@@ -30,6 +30,26 @@ TEST(Law, TablesMakeTheSamplesOfTheirDistribution) {
   }
 }
 
+TEST(Law, InputsBeginWithTheConstantPrefix) {
+  ThreadPool pool(2);
+  const auto law = parse_law(
+      R"({"format":"deeptail-distribution-1","name":"d","d_vocab":9,"positions":["a","b","a","t","a","t"],
+          "tables":{"a":{"ids":[4],"probabilities":[1]},"b":{"ids":[7],"probabilities":[1]},
+                    "t":{"ids":[1,2],"probabilities":[0.5,0.5]}}})",
+      "law.json");
+  EXPECT_EQ(constant_prefix(*law, pool), (std::vector<TokenId>{4, 7, 4}));
+  const ChainLaw chain(8, 6);
+  EXPECT_EQ(constant_prefix_length(chain), 0u);
+  for (const char* name : {"english", "caps", "hex"}) {
+    const auto zoo_law = load_law(fmt::format("{}/distributions/{}.json", DEEPTAIL_SOURCE, name));
+    const std::vector<TokenId> prefix = constant_prefix(*zoo_law, pool);
+    EXPECT_EQ(prefix.size(), zoo_law->first_position(zoo_law->free_parts().front())) << name;
+    const Inputs some = sample_inputs(*zoo_law, 1, 0, 50, pool);
+    for (std::size_t i = 0; i < 50; ++i)
+      EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), some.sequence(i).begin())) << name;
+  }
+}
+
 TEST(Law, AFormatThatNobodyReadsIsNamed) {
   const auto message = [](const char* text) {
     try {

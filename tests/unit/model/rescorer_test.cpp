@@ -53,6 +53,69 @@ TEST_P(RescorerTest, EqualsAFullRunToTheBit) {
   }
 }
 
+// What all sequences begin with is computed and kept once, and changes no bit.
+TEST_P(RescorerTest, SharedPrefixEqualsEachSequenceAlone) {
+  const Fixture fixture = load_fixture(GetParam());
+  const ModelConfig& c = fixture.model.config();
+  const std::size_t n = sized(53, 21), longest = std::min<std::size_t>(c.n_ctx, 9), shared = 4, d = c.d_model;
+  std::vector<TokenId> tokens = some_tokens(c, n, longest, 6);
+  std::vector<std::uint32_t> lengths(n);
+  std::mt19937 engine(9);
+  for (std::size_t i = 0; i < n; ++i) {
+    std::copy_n(tokens.data(), shared, tokens.data() + i * longest);
+    lengths[i] = static_cast<std::uint32_t>(shared + 1 + engine() % (longest - shared));
+  }
+  ThreadPool one(1), pool(2);
+  const auto alone = [&](const TokenId* row, std::size_t length) {
+    return residuals_of(fixture.model, {{row, length}, length}, one);
+  };
+  const auto together = residuals_of(fixture.model, {tokens, longest, lengths}, pool);
+  Rescorer rescorer(fixture.model, n, longest, pool, std::span(tokens).first(shared));
+  AlignedVector<float> first(n * d);
+  rescorer.reset({tokens, longest, lengths}, {first.data(), d});
+  EXPECT_EQ(first, together);
+  for (std::size_t i = 0; i < n; ++i)
+    EXPECT_TRUE(std::equal(&first[i * d], &first[i * d] + d, alone(&tokens[i * longest], lengths[i]).data()));
+  for (int step = 0; step < 3; ++step) {
+    std::vector<TokenId> proposed = tokens;
+    std::vector<Rescorer::Proposal> proposals;
+    for (std::size_t i = 0; i < n; ++i) {
+      proposed[i * longest + shared + engine() % (longest - shared)] =
+          static_cast<TokenId>(engine() % c.d_vocab);
+      proposals.push_back({i, &proposed[i * longest], shared + 1 + engine() % (longest - shared)});
+    }
+    rescorer.propose(proposals, [&](std::size_t at, std::size_t count, ConstRows resid,
+                                    std::span<std::uint8_t> accept, std::size_t) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const Rescorer::Proposal& p = proposals[at + i];
+        EXPECT_TRUE(std::equal(resid.row(i), resid.row(i) + d, alone(p.tokens, p.length).data())) << p.slot;
+        accept[i] = p.slot % 3 != 0;
+      }
+    });
+    for (std::size_t i = 0; i < n; ++i)
+      if (i % 3 != 0) std::copy_n(&proposed[i * longest], longest, &tokens[i * longest]);
+    rescorer.copy_slot(1, 3);
+    std::copy_n(&tokens[longest], longest, &tokens[3 * longest]);
+  }
+  EXPECT_EQ(Rescorer::bytes_per_slot(c, longest, shared) < Rescorer::bytes_per_slot(c, longest),
+            c.n_layers > 1 || !c.arch.keys_are_still());
+}
+
+TEST(SharedPrefix, MustBeThere) {
+  const Fixture fixture = load_fixture("llama-a");
+  ThreadPool pool(1);
+  const std::vector<TokenId> prefix = {1, 2}, fine = {1, 2, 3}, other = {1, 3, 3};
+  Rescorer rescorer(fixture.model, 1, 3, pool, prefix);
+  EXPECT_THROW(rescorer.reset({other, 3}), std::invalid_argument);
+  rescorer.reset({fine, 3});
+  const Rescorer::Proposal changed{0, other.data()}, ended{0, fine.data(), 2};
+  for (const Rescorer::Proposal& p : {changed, ended})
+    EXPECT_THROW(
+        rescorer.propose({&p, 1}, [](std::size_t, std::size_t, ConstRows, std::span<std::uint8_t> accept,
+                                     std::size_t) { accept[0] = 0; }),
+        std::invalid_argument);
+}
+
 // Sequences of many lengths in one batch, growing and shrinking, against each one alone.
 TEST_P(RescorerTest, UnequalLengthsEqualEachSequenceAlone) {
   const Fixture fixture = load_fixture(GetParam());

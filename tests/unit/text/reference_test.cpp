@@ -84,8 +84,8 @@ TEST_P(TokenizerKind, HasTheIdsAndTextsOfHuggingFacesLibrary) {
   RecordProperty("strings", static_cast<int>(n_lines));
 }
 
-INSTANTIATE_TEST_SUITE_P(HuggingFace, TokenizerKind, ::testing::ValuesIn(kinds()), [](const auto& info) {
-  std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(HuggingFace, TokenizerKind, ::testing::ValuesIn(kinds()), [](const auto& kind) {
+  std::string name = kind.param;
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
