@@ -76,10 +76,11 @@ void panel_product(std::size_t m, ConstRows a, std::size_t k, const float* panel
   tile_rest<kTileRows - 1>(m - i, a.from(i), k, panel, finish, c.from(i));
 }
 
-// Rows in chunks that stay in L2 while every panel passes over them.
+// Rows in chunks that stay in L2 while every panel passes over them: large ones, since the weights of a large model come
+// from further away, once per chunk.
 void product(std::size_t m, ConstRows a, const PackedMatrix& w, std::size_t first, std::size_t count,
              GemmMode mode, Rows c) {
-  const std::size_t chunk = round_up(std::max<std::size_t>(1, (96 << 10) / (sizeof(float) * w.k())), 12);
+  const std::size_t chunk = round_up(std::max<std::size_t>(1, (384 << 10) / (sizeof(float) * w.k())), 12);
   for (std::size_t i = 0; i < m; i += chunk) {
     const std::size_t rows = std::min(chunk, m - i);
     for (std::size_t p = first; p < first + count; ++p) {

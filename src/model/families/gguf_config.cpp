@@ -202,10 +202,10 @@ void refuse_other_functions(ArchitectureKeys& keys, const ModelConfig& c) {
 std::string name_of_file(const std::string& path) {
   std::string name = std::filesystem::path(path).filename().string();
   if (name.ends_with(".gguf")) name.resize(name.size() - 5);
-  constexpr std::string_view kShard = "-00001-of-00001";
+  // NAME-00001-of-00003
   if (const auto at = name.rfind("-of-");
-      at != name.npos && at + 9 == name.size() && at >= 6 && name[at - 6] == '-')
-    name.resize(name.size() - kShard.size());
+      at != name.npos && at + 9 == name.size() && at > 6 && name[at - 6] == '-')
+    name.resize(at - 6);
   return name;
 }
 

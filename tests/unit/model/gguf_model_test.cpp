@@ -102,6 +102,8 @@ TEST(GgufModel, KeysBecomeTheConfig) {
                              .residual = Arch::Residual::kParallel,
                              .mlp = Arch::Mlp::kGelu,
                              .frequencies = {1.0}}));
+  const std::string shard = GgufModelWriter({.architecture = "llama"}).file.build();
+  EXPECT_EQ(gguf_config(parse_gguf(as_bytes(shard), "some/m-00001-of-00003.gguf")).model_name, "m");
   EXPECT_FALSE(config_of_model(GgufModelWriter({.architecture = "qwen2"})).arch.qk_norm);
   EXPECT_TRUE(config_of_model(GgufModelWriter({.architecture = "qwen3"})).arch.qk_norm);
 }
