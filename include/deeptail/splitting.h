@@ -45,10 +45,9 @@ concept Particles = requires(P& p, const P& c, std::size_t n, std::uint64_t seed
   { c.size() } -> std::convertible_to<std::size_t>;
   p.scores(scores);     // [size()]; exact
   p.resample(parents);  // particle i becomes a copy of what parents[i] was
-  {
-    p.move(level, n, seed)
-    } -> std::same_as<MoveStats>;  // (level, its number, seed): all particles are at or
-                                   // above the level; leaves (prior given score >= level) as it is
+  // (level, its number, seed): all particles are at or above the level; leaves (prior given score >= level) as
+  // it is.
+  { p.move(level, n, seed) } -> std::same_as<MoveStats>;
 };
 
 // Particles that pay: the run's answer is the mean of payoff(x) over draws x from the particles' own law,
@@ -126,9 +125,8 @@ struct SplittingRun {
   double effective_share = 1.0;  // of the last survivors, (sum of payoffs)^2 / (n times the sum of squares)
   FirstDraw first = {};          // under the base law
   // Relative variances of p, estimated from this run alone.
-  double genealogy_variance =
-      0.0;                      // from shared ancestors; at least level_variance with independent particles
-  double level_variance = 0.0;  // summed over levels, with the correlation of siblings
+  double genealogy_variance = 0.0;  // from shared ancestors; at least what independent particles would have
+  double level_variance = 0.0;      // summed over levels, with the correlation of siblings
   std::vector<Level> levels = {};
 };
 

@@ -22,9 +22,8 @@ struct TokenProblem {
   // What inputs that have the event pay.
   void log_payoffs(TokenBatch inputs, std::span<const std::uint32_t> who, std::span<double> out) const;
   std::size_t length() const { return law.facts().max_length; }
-  std::size_t n_parts() const {
-    return law.facts().n_parts + event.n_parts();
-  }                                                    // the law's, then the event's
+  // The law's, then the event's.
+  std::size_t n_parts() const { return law.facts().n_parts + event.n_parts(); }
   std::vector<std::size_t> free_parts() const;         // that can change anything, ascending
   std::size_t first_position(std::size_t part) const;  // that a change of the part can reach
 };
