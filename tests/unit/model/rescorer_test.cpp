@@ -65,8 +65,9 @@ TEST_P(RescorerTest, SharedPrefixEqualsEachSequenceAlone) {
     std::copy_n(tokens.data(), shared, tokens.data() + i * longest);
     lengths[i] = static_cast<std::uint32_t>(shared + 1 + engine() % (longest - shared));
   }
-  ThreadPool one(1), pool(2);
+  ThreadPool pool(2);
   const auto alone = [&](const TokenId* row, std::size_t length) {
+    ThreadPool one(1);  // of its own: workers call this side by side
     return residuals_of(fixture.model, {{row, length}, length}, one);
   };
   const auto together = residuals_of(fixture.model, {tokens, longest, lengths}, pool);
@@ -125,8 +126,8 @@ TEST_P(RescorerTest, UnequalLengthsEqualEachSequenceAlone) {
   std::vector<std::uint32_t> lengths(n);
   std::mt19937 engine(8);
   for (std::uint32_t& length : lengths) length = static_cast<std::uint32_t>(1 + engine() % longest);
-  ThreadPool one(1);
   const auto alone = [&](const TokenId* row, std::size_t length) {
+    ThreadPool one(1);  // of its own: workers call this side by side
     return residuals_of(fixture.model, {{row, length}, length}, one);
   };
   for (const std::size_t threads : {1, 2, 7}) {
