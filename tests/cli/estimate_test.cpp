@@ -76,14 +76,15 @@ TEST_F(EstimateCommand, FewInputsAreAllCounted) {
   EXPECT_EQ(json(question + "16 --method mc --budget 63").at("guarantee"), "unbiased");
 }
 
-// Too few particles, so that the replicas disagree, and a budget with room for a second wave.
-TEST_F(EstimateCommand, ReplicasThatDisagreeRunAgainWhichCostsTheStrictGuarantee) {
-  const auto e = json(estimate("723", "--particles 16 --moves 8 --first-draw 256 --budget 1e5 --seed 1"));
-  EXPECT_EQ(e.at("guarantee"), "consistent");
+// Too few particles: the replicas spread, and the answer says so.
+TEST_F(EstimateCommand, ReplicasThatSpreadAreTold) {
+  const auto e =
+      json(estimate("723", "--particles 16 --moves 8 --first-draw 256 --budget 1e5 --seed 1 --tilt none"));
+  EXPECT_EQ(e.at("guarantee"), "unbiased");
   ASSERT_FALSE(e.at("warnings").empty());
   const double p = e.at("p").get<double>();
   EXPECT_GT(p, 0.0);
-  EXPECT_NEAR(e.at("certain_low").get<double>(), 0.025 * p, 1e-6 * p);
+  EXPECT_NEAR(e.at("certain_low").get<double>(), 0.05 * p, 1e-6 * p);
 }
 
 // The truth is 0.204: with a hundred effective hits both are within a factor of 2.

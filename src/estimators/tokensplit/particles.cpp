@@ -39,13 +39,21 @@ void InputParticles::sample(std::size_t n, std::uint64_t seed) {
   problem_.law.make(numbers_.law, inputs_, pool_);
 }
 
-// In pieces of about a second, between which the policy is asked whether to go on.
+// Inputs whose scores take about a second.
+std::size_t InputParticles::a_second() const {
+  constexpr double kFlops = 1e11;
+  constexpr std::size_t kFewest = 16, kMost = 8192;
+  const double n = kFlops / forward_flops(problem_.model.config(), problem_.length());
+  return std::clamp(static_cast<std::size_t>(n), kFewest, kMost);
+}
+
+// In pieces, between which the policy is asked whether to go on.
 void InputParticles::scores(std::span<double> out) {
-  constexpr std::size_t kPiece = 8192;
+  const std::size_t piece = a_second();
   const EventInputs all = scored();
-  for (std::size_t first = 0; first < size(); first += kPiece) {
+  for (std::size_t first = 0; first < size(); first += piece) {
     if (first > 0 && !policy_.goes_on(work_)) return;
-    const std::size_t n = std::min(kPiece, size() - first);
+    const std::size_t n = std::min(piece, size() - first);
     work_ += scorer_->scores(
         {all.inputs.part(first, n), all.numbers.subspan(first * event_parts_, n * event_parts_)},
         out.subspan(first, n));
@@ -79,10 +87,9 @@ void InputParticles::resample(std::span<const std::uint32_t> parents) {
   resample_rows(inputs_.lengths, 1, parents);
 }
 
-// About a second's worth.
 std::size_t InputParticles::moves_at_once() const {
-  constexpr std::size_t kFewest = 8, kProposals = 8192;
-  return std::max(kFewest, kProposals / size());
+  constexpr std::size_t kFewest = 8;
+  return std::max(kFewest, a_second() / size());
 }
 
 // Numbers that give the same input and answer are taken as they are: the score stays.

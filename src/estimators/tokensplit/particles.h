@@ -61,6 +61,7 @@ class InputParticles final {
   struct Numbers {
     std::vector<std::uint64_t> law, event;
   };
+  std::size_t a_second() const;
   EventInputs scored() const { return {inputs_.batch(), numbers_.event}; }
   void propose(const MoveRound& round, std::size_t step);
   void redraw(std::size_t i, std::size_t part, std::uint64_t number);
