@@ -75,25 +75,30 @@ Replica run_replica(const TokensplitRun<Place>& run, const Plan& plan, const Siz
 }  // namespace
 
 template <class Place>
-Replicas run_replicas(const TokensplitRun<Place>& run, const Plan& plan, const Sizes& sizes,
-                      std::uint64_t first_part) {
-  std::vector<Replica> replicas(run.config.replicas);
-  ThreadPool outer(run.place.replicas_at_once(run.config, run.pool.size()));
-  const std::size_t inner_threads = std::max<std::size_t>(1, run.pool.size() / outer.size());
-  outer.for_each_block(replicas.size(), [&](std::size_t r, std::size_t) {
+std::vector<Replicas> run_replicas(std::span<const ReplicaTask<Place>> laws, std::uint64_t first_part) {
+  const TokensplitRun<Place>& any = laws.front().run;
+  const std::size_t n = any.config.replicas;
+  std::vector<Replica> replicas(laws.size() * n);  // [laws, n]
+  ThreadPool outer(any.place.replicas_at_once(any.config, any.pool.size()));
+  const std::size_t inner_threads = std::max<std::size_t>(1, any.pool.size() / outer.size());
+  outer.for_each_block(replicas.size(), [&](std::size_t i, std::size_t) {
+    const std::size_t r = i / laws.size(), c = i % laws.size();
+    const ReplicaTask<Place>& law = laws[c];
     ThreadPool inner(inner_threads);
-    replicas[r] = run_replica(run, plan, sizes, derived_seed(run.config.seed, first_part + r), inner);
+    replicas[c * n + r] =
+        run_replica(law.run, law.plan, law.sizes, derived_seed(law.run.config.seed, first_part + r), inner);
   });
-  Replicas all;
-  for (Replica& replica : replicas) {
-    all.work += replica.work;
-    all.triggers.push_back(std::move(replica.triggers));
-    all.first += replica.run.first;
-    all.runs.push_back(std::move(replica.run));
+  std::vector<Replicas> all(laws.size());
+  for (std::size_t i = 0; i < replicas.size(); ++i) {
+    Replicas& of_law = all[i / n];
+    of_law.work += replicas[i].work;
+    of_law.triggers.push_back(std::move(replicas[i].triggers));
+    of_law.first += replicas[i].run.first;
+    of_law.runs.push_back(std::move(replicas[i].run));
   }
   return all;
 }
-template Replicas run_replicas(const TokensplitRun<CpuPlace>&, const Plan&, const Sizes&, std::uint64_t);
-template Replicas run_replicas(const TokensplitRun<ServedPlace>&, const Plan&, const Sizes&, std::uint64_t);
+template std::vector<Replicas> run_replicas(std::span<const ReplicaTask<CpuPlace>>, std::uint64_t);
+template std::vector<Replicas> run_replicas(std::span<const ReplicaTask<ServedPlace>>, std::uint64_t);
 
 }  // namespace deeptail

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "estimators/tokensplit/meter.h"
 #include "estimators/tokensplit/place.h"
@@ -19,9 +21,17 @@ struct TokensplitRun {
   Meter& meter;
 };
 
-// first_part: their seeds are those of parts [first_part, first_part + replicas).
+// A law that replicas run under.
 template <class Place>
-Replicas run_replicas(const TokensplitRun<Place>& run, const Plan& plan, const Sizes& sizes,
-                      std::uint64_t first_part);
+struct ReplicaTask {
+  TokensplitRun<Place> run;
+  const Plan& plan;
+  Sizes sizes;
+};
+
+// Of every law; the r-th of all of them one after the other, so that a run that is stopped has whole ones.
+// first_part: their seeds are those of parts [first_part, first_part + replicas) of each law's own.
+template <class Place>
+std::vector<Replicas> run_replicas(std::span<const ReplicaTask<Place>> laws, std::uint64_t first_part);
 
 }  // namespace deeptail

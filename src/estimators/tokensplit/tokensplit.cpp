@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::uint64_t kPilotPart = 0, kScreenPart = 1, kReplicaParts = 2;
 constexpr std::uint64_t kLookPart = 1 << 16, kScanPart = kLookPart + 1, kStratumParts = kLookPart + 2;
+constexpr double kScanBudget = 1.2e4;      // with less, two pilots have too little each
 constexpr double kScanShare = 0.15;        // of the budget
 constexpr std::size_t kFrequentHits = 10;  // of plain draws: no need for anything but the law itself
 constexpr std::size_t kDecidingPositions = 4;
@@ -100,7 +101,7 @@ class Tokensplit {
   }
 
  private:
-  double left() const { return config_.budget - work_.flops / unit_; }  // of the budget
+  double left() const { return std::max(0.0, config_.budget - work_.flops / unit_); }  // of the budget
   void pay(const Work& work) {
     work_ += work;
     meter_.add(work.flops);
@@ -113,8 +114,10 @@ class Tokensplit {
       strata_.push_back({.place = place_, .seed = config_.seed});
       return;
     }
-    ScanResult scan = scan_tokens(place_, kScanShare * config_.budget * unit_,
-                                  derived_seed(config_.seed, kScanPart), pool_);
+    ScanResult scan;
+    if (config_.budget >= kScanBudget)
+      scan = scan_tokens(place_, kScanShare * config_.budget * unit_, derived_seed(config_.seed, kScanPart),
+                         pool_);
     pay(scan.work);
     mixture_ = tilted(*prior, std::move(scan.plants));
     for (std::size_t c = 0; c < mixture_->size(); ++c)
@@ -171,15 +174,21 @@ class Tokensplit {
 
   void run_all_replicas() {
     const std::vector<double> budget = budgets();
+    std::vector<TokensplitConfig> configs;
+    for (std::size_t c = 0; c < strata_.size(); ++c)
+      configs.push_back(config_with(budget[c], strata_[c].seed));
+    std::vector<ReplicaTask<Place>> laws;
     for (std::size_t c = 0; c < strata_.size(); ++c) {
       Stratum<Place>& s = strata_[c];
-      const TokensplitConfig config = config_with(budget[c], s.seed);
-      const TokensplitRun<Place> run{s.place, config, unit_, pool_, meter_};
-      const Sizes sizes = sizes_of(config, s.pilot, unit_, strata_.size());
-      require_memory(config, static_cast<double>(targets_at_once_) *
-                                 bytes_side_by_side(s.place, config, pool_.size(), sizes));
-      s.replicas = run_replicas(run, s.pilot.plan, sizes, kReplicaParts);
-      work_ += s.replicas.work;
+      const Sizes sizes = sizes_of(configs[c], s.pilot, unit_, strata_.size());
+      require_memory(configs[c], static_cast<double>(targets_at_once_) *
+                                     bytes_side_by_side(s.place, configs[c], pool_.size(), sizes));
+      laws.push_back({{s.place, configs[c], unit_, pool_, meter_}, s.pilot.plan, sizes});
+    }
+    std::vector<Replicas> replicas = run_replicas<Place>(laws, kReplicaParts);
+    for (std::size_t c = 0; c < strata_.size(); ++c) {
+      strata_[c].replicas = std::move(replicas[c]);
+      work_ += strata_[c].replicas.work;
     }
   }
 

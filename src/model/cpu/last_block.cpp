@@ -163,7 +163,8 @@ void LastBlock::key_rows_backward(const PackedBlock& w, std::size_t i, const Las
         }
   }
   for (std::size_t j = 0; j < n; ++j)
-    steps_.keys_backward(w, j, projected.row(i * n + j), dkv_.data() + j * width);
+    steps_.keys_backward(w, j, projected.data == nullptr ? nullptr : projected.row(i * n + j),
+                         dkv_.data() + j * width);
 }
 
 void LastBlock::keys_backward(const PackedBlock& w, const LastTransposed& t, const LastInputs& in,
