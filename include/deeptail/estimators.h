@@ -194,7 +194,8 @@ struct TokensplitConfig {
   double taper = 8.0;          // particles at the first level over those at the last
   std::size_t first_draw = 0;  // plain samples at the start of each replica; 0: from the budget
   std::size_t moves = 0;       // most per level; 0: from the budget
-  Tilting tilt = Tilting::kAuto;     // rare tokens, and those that a scan finds, are drawn more often, with weights
+  Tilting tilt =
+      Tilting::kAuto;  // rare tokens, and those that a scan finds, are drawn more often, with weights
   void validate() const;
 };
 // The default budget: what 1.9 million re-scored proposals cost, and at most 4e5 (1e5 for dt-1l, 4e5 for

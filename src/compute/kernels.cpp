@@ -5,11 +5,12 @@
 #include "compute/simd.h"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // Highway headers after the line above.
-#include "compute/gathered_rows-inl.h"
+#include "compute/rms_norm-inl.h"
+// layernorm calls it, so it comes first.
 #include "compute/gates-inl.h"
+#include "compute/gathered_rows-inl.h"
 #include "compute/gelu-inl.h"
 #include "compute/gemm-inl.h"
-#include "compute/rms_norm-inl.h"  // before layernorm, which calls it
 #include "compute/layernorm-inl.h"
 #include "compute/normals-inl.h"
 #include "compute/rotary-inl.h"

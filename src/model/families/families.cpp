@@ -11,9 +11,9 @@ namespace {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> rows = [] {
-    std::vector<Family> all = {transformer_lens_family(), gpt2_family(),    gpt_neo_family(),
-                               gpt_neox_family(),         llama_family(),   mistral_family(),
-                               qwen2_family(),            qwen3_family()};
+    std::vector<Family> all = {
+        transformer_lens_family(), gpt2_family(),  gpt_neo_family(), gpt_neox_family(), llama_family(),
+        mistral_family(),          qwen2_family(), qwen3_family()};
     for (Family& family : gguf_families()) all.push_back(std::move(family));
     return all;
   }();

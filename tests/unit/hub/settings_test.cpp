@@ -19,7 +19,7 @@ Environment of(const std::map<std::string, std::string>& variables) {
 }
 
 std::string cache_of(std::map<std::string, std::string> variables) {
-  variables.emplace("HOME", "/home/me");
+  variables.emplace("HOME", "/house/me");
   return hub_cache_folder(of(variables)).string();
 }
 
@@ -29,13 +29,13 @@ HubSettings settings_of(std::map<std::string, std::string> variables) {
 }
 
 TEST(HubSettings, TheCacheIsWhereTheFirstVariableSays) {
-  EXPECT_EQ(cache_of({}), "/home/me/.cache/huggingface/hub");
+  EXPECT_EQ(cache_of({}), "/house/me/.cache/huggingface/hub");
   EXPECT_EQ(cache_of({{"XDG_CACHE_HOME", "/x"}}), "/x/huggingface/hub");
   EXPECT_EQ(cache_of({{"XDG_CACHE_HOME", "/x"}, {"HF_HOME", "/h"}}), "/h/hub");
   EXPECT_EQ(cache_of({{"HF_HOME", "/h"}, {"HUGGINGFACE_HUB_CACHE", "/old"}}), "/old");
   EXPECT_EQ(cache_of({{"HUGGINGFACE_HUB_CACHE", "/old"}, {"HF_HUB_CACHE", "/new"}}), "/new");
-  EXPECT_EQ(cache_of({{"HF_HUB_CACHE", "~/c"}, {"HF_HOME", "/h"}}), "/home/me/c");
-  EXPECT_EQ(cache_of({{"HF_HUB_CACHE", ""}, {"HF_HOME", ""}}), "/home/me/.cache/huggingface/hub");
+  EXPECT_EQ(cache_of({{"HF_HUB_CACHE", "~/c"}, {"HF_HOME", "/h"}}), "/house/me/c");
+  EXPECT_EQ(cache_of({{"HF_HUB_CACHE", ""}, {"HF_HOME", ""}}), "/house/me/.cache/huggingface/hub");
   EXPECT_THROW(hub_cache_folder([](const char*) { return nullptr; }), InputError);
 }
 
