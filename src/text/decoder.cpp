@@ -12,7 +12,7 @@ namespace {
 
 // One step on one token, or on the whole text.
 struct DecodeToken {
-  Decoder::Kind kind;
+  TextDecoder::Kind kind;
   bool first;
   std::size_t limit;
 
@@ -24,7 +24,7 @@ struct DecodeToken {
     return byte ? std::string(1, static_cast<char>(*byte)) : text;
   }
   std::string operator()(const DecodeByteLevel&, std::string text) const {
-    if (kind == Decoder::Kind::added) return text;
+    if (kind == TextDecoder::Kind::added) return text;
     auto bytes = bytes_from_alphabet(text);
     return bytes ? std::move(*bytes) : text;
   }
@@ -41,28 +41,28 @@ struct DecodeToken {
   }
 };
 
-std::string run_decoder(const std::vector<Decoder::Step>& steps, Decoder::Kind kind, bool first,
+std::string run_decoder(const std::vector<TextDecoder::Step>& steps, TextDecoder::Kind kind, bool first,
                         std::string text) {
   const DecodeToken decode{kind, first, rewritten_limit(text.size())};
-  for (const Decoder::Step& step : steps)
+  for (const TextDecoder::Step& step : steps)
     text = std::visit([&](const auto& s) { return decode(s, std::move(text)); }, step);
   return text;
 }
 
 }  // namespace
 
-std::string Decoder::token(std::string_view entry, Kind kind, bool first) const {
+std::string TextDecoder::token(std::string_view entry, Kind kind, bool first) const {
   return run_decoder(each_, kind, first, std::string(entry));
 }
 
-bool Decoder::first_differs() const {
+bool TextDecoder::first_differs() const {
   return std::any_of(each_.begin(), each_.end(), [](const Step& step) {
     const auto* metaspace = std::get_if<DecodeMetaspace>(&step);
     return metaspace != nullptr && metaspace->drop_at_start;
   });
 }
 
-std::string Decoder::finish(std::string text) const {
+std::string TextDecoder::finish(std::string text) const {
   return run_decoder(joined_, Kind::entry, true, std::move(text));
 }
 

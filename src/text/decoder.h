@@ -23,13 +23,13 @@ struct DecodeMetaspace {
   bool drop_at_start = true;
 };
 
-class Decoder {
+class TextDecoder {
  public:
   using Step = std::variant<DecodeReplace, DecodeByteFallback, DecodeByteLevel, DecodeStrip, DecodeMetaspace>;
 
-  Decoder() = default;
+  TextDecoder() = default;
   // each: on every token; joined: on the whole text, as on one token.
-  Decoder(std::vector<Step> each, std::vector<Step> joined)
+  TextDecoder(std::vector<Step> each, std::vector<Step> joined)
       : each_(std::move(each)), joined_(std::move(joined)) {}
 
   enum class Kind { entry, added };  // an added token is never written in the byte alphabet

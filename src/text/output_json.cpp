@@ -56,10 +56,10 @@ class DecoderReader {
                   "ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Strip, a Sequence of them, and null");
     }
   }
-  Decoder finish() { return {std::move(each_), std::move(joined_)}; }
+  TextDecoder finish() { return {std::move(each_), std::move(joined_)}; }
 
  private:
-  std::vector<Decoder::Step> each_, joined_;
+  std::vector<TextDecoder::Step> each_, joined_;
   bool fused_ = false, after_bytes_ = false;
 };
 
@@ -93,8 +93,8 @@ TokenId read_roberta(const JsonNode& processor) {
 
 }  // namespace
 
-Decoder read_decoder(const JsonNode& root, const PreTokenizer& pre_tokenizer) {
-  if (!root.has("decoder")) return pre_tokenizer.bytes ? Decoder({DecodeByteLevel{}}, {}) : Decoder();
+TextDecoder read_decoder(const JsonNode& root, const PreTokenizer& pre_tokenizer) {
+  if (!root.has("decoder")) return pre_tokenizer.bytes ? TextDecoder({DecodeByteLevel{}}, {}) : TextDecoder();
   DecoderReader reader;
   for_each_member(root.at("decoder"), "decoders", [&](const JsonNode& node) { reader.add(node); });
   return reader.finish();

@@ -34,7 +34,7 @@ struct TokenizerSpec {
   std::vector<AddedToken> added = {};
   Normalizer normalizer = {};
   PreTokenizer pre_tokenizer = {};
-  Decoder decoder = {};
+  TextDecoder decoder = {};
   std::vector<TokenId> bos = {};  // put before a text that becomes an input
 };
 
@@ -67,7 +67,7 @@ Normalizer read_normalizer(const JsonNode& root);
 PreTokenizer read_pre_tokenizer(const JsonNode& root);
 
 // `decoder`; null: bytes of byte-level entries, and other entries as they are.
-Decoder read_decoder(const JsonNode& root, const PreTokenizer& pre_tokenizer);
+TextDecoder read_decoder(const JsonNode& root, const PreTokenizer& pre_tokenizer);
 
 // `post_processor`: the special tokens before a text; nothing where no template speaks of them.
 std::optional<std::vector<TokenId>> read_template(const JsonNode& root);

@@ -99,7 +99,7 @@ struct Tokenizer::Impl {
 
     // Of tokens that stand for the same bytes, id_of gives the one that encode would give.
     for (const AddedToken& token : spec.added) {
-      add(text_in(spec, token), token.id, Decoder::Kind::added);
+      add(text_in(spec, token), token.id, TextDecoder::Kind::added);
       ids.try_emplace(token.content, token.id);
     }
     const auto comes_later = [&](const std::string& entry) {
@@ -107,10 +107,10 @@ struct Tokenizer::Impl {
     };
     for (const bool later : {false, true})
       for (const auto& [entry, id] : spec.model.vocab)
-        if (comes_later(entry) == later) add(entry, id, Decoder::Kind::entry);
+        if (comes_later(entry) == later) add(entry, id, TextDecoder::Kind::entry);
   }
 
-  void add(const std::string& entry, TokenId id, Decoder::Kind kind) {
+  void add(const std::string& entry, TokenId id, TextDecoder::Kind kind) {
     Token& token = tokens[static_cast<std::size_t>(id)];
     if (token.exists) return;
     token = {.bytes = decoder.token(entry, kind, false),
@@ -132,14 +132,14 @@ struct Tokenizer::Impl {
 
   // What the token stands for at the beginning of a text, or later.
   std::string text_of(const Token& token, bool first) const {
-    return first && decoder.first_differs() ? decoder.token(token.entry, Decoder::Kind::entry, true)
+    return first && decoder.first_differs() ? decoder.token(token.entry, TextDecoder::Kind::entry, true)
                                             : token.bytes;
   }
 
   Bpe bpe;
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
-  Decoder decoder;
+  TextDecoder decoder;
   AddedTokenFinder raw_finder, normalized_finder;
   std::vector<TokenId> bos;
   std::vector<Token> tokens;  // [vocab_size]

@@ -115,10 +115,10 @@ void fill_sentencepiece(const Vocabulary& v, TokenizerSpec& spec) {
   if (v.add_space_prefix) steps.push_back(Prepend{std::string(kMetaspace)});
   steps.push_back(Replace{" ", std::string(kMetaspace)});
   spec.normalizer = Normalizer(std::move(steps));
-  std::vector<Decoder::Step> joined;
+  std::vector<TextDecoder::Step> joined;
   if (v.add_space_prefix) joined.push_back(DecodeStrip{" ", 1, 0});
   spec.decoder =
-      Decoder({DecodeReplace{std::string(kMetaspace), " "}, DecodeByteFallback{}}, std::move(joined));
+      TextDecoder({DecodeReplace{std::string(kMetaspace), " "}, DecodeByteFallback{}}, std::move(joined));
 }
 
 void fill_byte_level(const Vocabulary& v, const std::string& where, TokenizerSpec& spec) {
@@ -143,7 +143,7 @@ void fill_byte_level(const Vocabulary& v, const std::string& where, TokenizerSpe
     if (!pattern.empty())
       spec.pre_tokenizer.steps.push_back(
           {.split = Split{Regex::from_pattern(pattern, where), SplitBehavior::isolated}});
-  spec.decoder = Decoder({DecodeByteLevel{}}, {});
+  spec.decoder = TextDecoder({DecodeByteLevel{}}, {});
 }
 
 }  // namespace
