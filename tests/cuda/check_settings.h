@@ -26,7 +26,9 @@ struct Settings {
                                               {"--budget", "0"},
                                               {"--seed", "1"},
                                               {"--at-once", "256"}};
-  Settings(int argc, char** argv) {
+  // Others than these: their flags and values.
+  Settings(int argc, char** argv, const std::map<std::string, std::string>& others = {}) {
+    for (const auto& [flag, value] : others) given[flag] = value;
     for (int i = 1; i < argc; i += 2) {
       if (!given.contains(argv[i]) || i + 1 >= argc)
         throw InputError("{}: unknown, or without value", argv[i]);
