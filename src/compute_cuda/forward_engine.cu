@@ -33,10 +33,12 @@ void launch_attention(const AttentionArgs& args, cudaStream_t stream) {
 }  // namespace
 
 void require_forward_sizes(const DenseModel& m, std::size_t length) {
-  if (m.d_head != 16 && m.d_head != 32 && m.d_head != 64 && m.d_head != 128)
-    throw Failure("heads of " + std::to_string(m.d_head) + " values: the device takes heads of up to 128");
-  if (m.d_model % 8 != 0 || m.d_mlp % 8 != 0)
-    throw Failure("d_model " + std::to_string(m.d_model) + ": the device takes multiples of 8");
+  if (m.d_head > kMostHeadValues)
+    throw Failure("heads of " + std::to_string(m.d_head) + " values: the device takes heads of up to " +
+                  std::to_string(kMostHeadValues));
+  if (m.d_model % kModelMultiple != 0)
+    throw Failure("d_model " + std::to_string(m.d_model) + ": the device takes multiples of " +
+                  std::to_string(kModelMultiple));
   if (length > kMostPositions)
     throw Failure("inputs of " + std::to_string(length) + " tokens: the device takes at most " +
                   std::to_string(kMostPositions));

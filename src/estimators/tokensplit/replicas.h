@@ -19,6 +19,7 @@ struct TokensplitRun {
   double unit;                     // flops of a forward pass
   ThreadPool& pool;
   Meter& meter;
+  std::size_t at_once;  // replicas side by side
 };
 
 // A law that replicas run under.
