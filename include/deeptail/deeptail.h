@@ -14,6 +14,7 @@
 #include "deeptail/model.h"
 #include "deeptail/target.h"
 
+#include "deeptail/build_distribution.h"
 #include "deeptail/inputs.h"
 #include "deeptail/law.h"
 #include "deeptail/load.h"
