@@ -26,7 +26,8 @@ TokenCounts parse_token_counts(std::string_view json, std::string_view where);
 
 // A tokenizer as builders see it.
 struct BuilderVocabulary {
-  BuilderVocabulary(const NamedTokenizer& tokenizer, std::vector<TokenId> special, TokenId bos);
+  // bos: what begins every input; negative for nothing.
+  BuilderVocabulary(const NamedTokenizer& tokenizer, TokenId bos);
   const Tokenizer& tokenizer;
   std::string sha256;
   TokenId bos;
@@ -35,12 +36,9 @@ struct BuilderVocabulary {
 
   TokenId id_of(const std::string& token) const;  // throws InputError
 };
-// The tokens that a tokenizer.json adds to its vocabulary, ascending.
-std::vector<TokenId> added_token_ids(std::string_view tokenizer_json, std::string_view where);
-
 // [d_vocab]: of a text, cut where that changes no token.
-std::vector<std::uint64_t> count_tokens(const Tokenizer& tokenizer, std::size_t d_vocab, std::string_view text,
-                                        ThreadPool& pool, const Watch& watch = {});
+std::vector<std::uint64_t> count_tokens(const Tokenizer& tokenizer, std::size_t d_vocab,
+                                        std::string_view text, ThreadPool& pool, const Watch& watch = {});
 
 std::vector<std::string> built_distributions();  // hex, camel, colon, if, caps, english, spanish, icl
 // The corpora whose counts it needs.
@@ -56,7 +54,7 @@ struct FromTextOptions {
   std::size_t top = 0;      // only so many of the most frequent tokens; 0: all
 };
 // Independent tokens, as frequent as in the text. counts: [d_vocab].
-std::string distribution_from_counts(const BuilderVocabulary& vocabulary, std::span<const std::uint64_t> counts,
-                                     const FromTextOptions& options);
+std::string distribution_from_counts(const BuilderVocabulary& vocabulary,
+                                     std::span<const std::uint64_t> counts, const FromTextOptions& options);
 
 }  // namespace deeptail

@@ -30,19 +30,6 @@ struct BuildOptions {
   bool quiet = false;
 };
 
-// Of a tokenizer.json, or the one of a model or folder.
-std::string tokenizer_path(const std::string& given) {
-  const fs::path path(given);
-  std::error_code ignored;
-  if (fs::is_regular_file(path, ignored) && path.extension() == ".json") return given;
-  if (fs::is_regular_file(path / "tokenizer.json", ignored)) return (path / "tokenizer.json").string();
-  const fs::path folder = find_model(given);
-  const std::string file = fs::is_directory(folder, ignored) ? read_config(folder.string()).tokenizer_file : "";
-  if (file.empty())
-    throw InputError("--tokenizer {}: expected a tokenizer.json, or a model that has one", screen_text(given));
-  return (folder / file).lexically_normal().string();
-}
-
 // What goes before every input: --bos, what the tokenizer says, or the token that is called so.
 TokenId bos_of(const BuildOptions& o, const NamedTokenizer& tokenizer) {
   const Bos bos = parse_bos(o.bos);
@@ -58,10 +45,6 @@ TokenId bos_of(const BuildOptions& o, const NamedTokenizer& tokenizer) {
   throw InputError("--bos auto: the tokenizer names no token that begins a text; give its id, or none");
 }
 
-BuilderVocabulary vocabulary_of(const BuildOptions& o, const NamedTokenizer& tokenizer, const std::string& path) {
-  return {tokenizer, added_token_ids(InputFile(path).text(), path), bos_of(o, tokenizer)};
-}
-
 std::vector<std::uint64_t> counted(const BuildOptions& o, const BuilderVocabulary& vocabulary,
                                    const std::string& path) {
   const InputFile text(path);
@@ -69,10 +52,11 @@ std::vector<std::uint64_t> counted(const BuildOptions& o, const BuilderVocabular
   catch_interrupts();
   ProgressMeter meter(stderr, progress_style(stderr, o.quiet),
                       {.label = fmt::format("counting {}", path), .unit = "pieces"});
-  auto counts = count_tokens(vocabulary.tokenizer, vocabulary.d_vocab, text.text(), pool, [&](const Progress& p) {
-    meter.update(p.done);
-    return !interrupted();
-  });
+  auto counts =
+      count_tokens(vocabulary.tokenizer, vocabulary.d_vocab, text.text(), pool, [&](const Progress& p) {
+        meter.update(p.done);
+        return !interrupted();
+      });
   meter.clear();
   if (interrupted()) throw Stopped(kInterrupted, "interrupted; nothing was written");
   return counts;
@@ -91,12 +75,13 @@ TokenCounts counts_of(const BuildOptions& o, const BuilderVocabulary& vocabulary
                        needed.empty() ? "NAME" : needed.front(), o.name,
                        needed.empty() ? "no text" : "several corpora");
     const std::string name = equals == std::string::npos ? needed.front() : given.substr(0, equals);
-    counts.corpora[name] = counted(o, vocabulary, equals == std::string::npos ? given : given.substr(equals + 1));
+    counts.corpora[name] =
+        counted(o, vocabulary, equals == std::string::npos ? given : given.substr(equals + 1));
   }
   for (const std::string& corpus : needed)
     if (!counts.corpora.contains(corpus))
-      throw InputError("{} is made from counts of {} text: expected --counts FILE or --corpus {}=FILE", o.name,
-                       corpus, corpus);
+      throw InputError("{} is made from counts of {} text: expected --counts FILE or --corpus {}=FILE",
+                       o.name, corpus, corpus);
   return counts;
 }
 
@@ -106,25 +91,24 @@ void write_distribution(const std::string& path, const std::string& text) {
   write_file(path, text);
   std::size_t tokens = 0;
   for (const TokenTable& table : dist.tables) tokens = std::max(tokens, table.size());
-  fmt::print("{}: {}, {} positions, the largest table has {} token{}\n", screen_text(path), screen_text(dist.name),
-             dist.length(), tokens, tokens == 1 ? "" : "s");
+  fmt::print("{}: {}, {} positions, the largest table has {} token{}\n", screen_text(path),
+             screen_text(dist.name), dist.length(), tokens, tokens == 1 ? "" : "s");
 }
 
 void build(const BuildOptions& o) {
   corpora_of(o.name);  // is there such a one?
   check_writable(o.out);
-  const std::string path = tokenizer_path(o.tokenizer);
-  const NamedTokenizer tokenizer = load_tokenizer(path);
-  const BuilderVocabulary vocabulary = vocabulary_of(o, tokenizer, path);
-  if (vocabulary.bos < 0) throw InputError("--bos none: the eight distributions begin with a token of their own");
+  const NamedTokenizer tokenizer = require_any_tokenizer(o.tokenizer);
+  const BuilderVocabulary vocabulary(tokenizer, bos_of(o, tokenizer));
+  if (vocabulary.bos < 0)
+    throw InputError("--bos none: the eight distributions begin with a token of their own");
   write_distribution(o.out, build_distribution(o.name, vocabulary, counts_of(o, vocabulary)));
 }
 
 void from_text(const BuildOptions& o) {
   check_writable(o.out);
-  const std::string path = tokenizer_path(o.tokenizer);
-  const NamedTokenizer tokenizer = load_tokenizer(path);
-  const BuilderVocabulary vocabulary = vocabulary_of(o, tokenizer, path);
+  const NamedTokenizer tokenizer = require_any_tokenizer(o.tokenizer);
+  const BuilderVocabulary vocabulary(tokenizer, bos_of(o, tokenizer));
   FromTextOptions options{.name = o.name, .description = o.description, .length = o.length, .top = o.top};
   if (options.name.empty()) options.name = fs::path(o.out).stem().string();
   if (options.description.empty())
@@ -145,7 +129,8 @@ void add_common(CLI::App& sub, BuildOptions& o) {
 
 void add_dist_build(CLI::App& dist) {
   const auto o = std::make_shared<BuildOptions>();
-  CLI::App* sub = dist.add_subcommand("build", "One of the eight distributions of the benchmark, for any tokenizer");
+  CLI::App* sub =
+      dist.add_subcommand("build", "One of the eight distributions of the benchmark, for any tokenizer");
   sub->add_option("NAME", o->name, fmt::format("{}", fmt::join(built_distributions(), ", ")))->required();
   sub->add_option("--counts", o->counts, "Counts of tokens: the file that training/data.py writes");
   sub->add_option("--corpus", o->corpora, "Text to count instead: english=FILE, spanish=FILE, code=FILE")

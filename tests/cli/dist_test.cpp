@@ -86,11 +86,13 @@ TEST_F(DistCommand, UnknownWordsAreNamed) {
 TEST_F(DistCommand, BuildsForATokenizerAndFromText) {
   const std::string root = std::string(DEEPTAIL_TEST_DATA) + "/../..";
   const std::string tokenizer = " --tokenizer " + root + "/models/tokenizer.json";
-  const Outcome built = run("dist build caps" + tokenizer + " --counts " + root + "/training/token_counts.json --out " + path("caps.json"));
+  const Outcome built = run("dist build caps" + tokenizer + " --counts " + root +
+                            "/training/token_counts.json --out " + path("caps.json"));
   EXPECT_EQ(built.code, 0) << built.err;
   EXPECT_EQ(read(path("caps.json")), read(root + "/distributions/caps.json"));
   write("text.txt", "to be or not to be\n");
-  const Outcome text = run("dist from-text " + path("text.txt") + tokenizer + " --quiet --length 3 --out " + path("mine.json"));
+  const Outcome text = run("dist from-text " + path("text.txt") + tokenizer + " --quiet --length 3 --out " +
+                           path("mine.json"));
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_EQ(json("dist show " + path("mine.json")).at("length"), 4);
   for (const char* bad : {"dist build hexx", "dist build camel", "dist build icl --corpus x.txt",

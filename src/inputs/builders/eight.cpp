@@ -117,14 +117,14 @@ class Builder {
     return table;
   }
   Frequencies code() const {
-    return select("code", [](const std::string&) { return true; }, kTop);
+    return select(
+        "code", [](const std::string&) { return true; }, kTop);
   }
   // Words with this letter that are more frequent in English than in Spanish, all alike.
   Frequencies icl_words(char letter) const {
     const auto lower = static_cast<char>(letter - 'A' + 'a');
-    Frequencies words = select("english", [&](const std::string& s) {
-      return is_spaced_word(s) && s.size() > 4 && s[1] == lower;
-    });
+    Frequencies words = select(
+        "english", [&](const std::string& s) { return is_spaced_word(s) && s.size() > 4 && s[1] == lower; });
     std::erase_if(words, [&](const auto& word) {
       const auto id = static_cast<std::size_t>(word.first);
       return counts_of("english")[id] <= counts_of("spanish")[id];
@@ -158,7 +158,8 @@ const std::vector<Recipe>& recipes() {
 const Recipe& recipe_of(std::string_view name) {
   for (const Recipe& recipe : recipes())
     if (recipe.name == name) return recipe;
-  throw InputError("distribution {}: expected one of {}", printable(name), fmt::join(built_distributions(), ", "));
+  throw InputError("distribution {}: expected one of {}", printable(name),
+                   fmt::join(built_distributions(), ", "));
 }
 
 }  // namespace
@@ -175,8 +176,8 @@ std::string build_distribution(std::string_view name, const BuilderVocabulary& v
                                const TokenCounts& counts) {
   const Recipe& recipe = recipe_of(name);
   if (!recipe.corpora.empty() && counts.tokenizer_sha256 != vocabulary.sha256)
-    throw InputError("{}: the counts are of another tokenizer, {}; expected {}", name, counts.tokenizer_sha256,
-                     vocabulary.sha256);
+    throw InputError("{}: the counts are of another tokenizer, {}; expected {}", name,
+                     counts.tokenizer_sha256, vocabulary.sha256);
   for (const std::string& corpus : recipe.corpora) {
     const auto found = counts.corpora.find(corpus);
     if (found == counts.corpora.end()) throw InputError("{}: counts of {} text are missing", name, corpus);
@@ -189,8 +190,8 @@ std::string build_distribution(std::string_view name, const BuilderVocabulary& v
   return builder.text(name, std::move(description));
 }
 
-std::string distribution_from_counts(const BuilderVocabulary& vocabulary, std::span<const std::uint64_t> counts,
-                                     const FromTextOptions& options) {
+std::string distribution_from_counts(const BuilderVocabulary& vocabulary,
+                                     std::span<const std::uint64_t> counts, const FromTextOptions& options) {
   std::vector<TokenId> seen;
   for (std::size_t i = 0; i < counts.size(); ++i)
     if (counts[i] > 0 && static_cast<TokenId>(i) != vocabulary.bos) seen.push_back(static_cast<TokenId>(i));

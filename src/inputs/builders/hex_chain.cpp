@@ -53,7 +53,8 @@ std::vector<double> chances_to_stay_whole(const Chain& chain) {
   double growth = 0.0;
   for (int iteration = 0; iteration < kIterations; ++iteration) {
     for (std::size_t t = 0; t < n; ++t)
-      next[t] = std::inner_product(h.begin(), h.end(), chain.weights.begin() + static_cast<std::ptrdiff_t>(t * n), 0.0);
+      next[t] = std::inner_product(h.begin(), h.end(),
+                                   chain.weights.begin() + static_cast<std::ptrdiff_t>(t * n), 0.0);
     growth = *std::max_element(next.begin(), next.end());
     for (std::size_t t = 0; t < n; ++t) h[t] = next[t] / growth;
   }

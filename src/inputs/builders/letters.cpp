@@ -35,7 +35,9 @@ bool is_spaced_word(const std::string& text) {
 bool is_shouted(const std::string& text) {
   std::string_view rest = text;
   if (rest.starts_with(' ')) rest.remove_prefix(1);
-  const auto loud = [](char c) { return is_capital(c) || std::string_view(",.?!:;").find(c) != std::string_view::npos; };
+  const auto loud = [](char c) {
+    return is_capital(c) || std::string_view(",.?!:;").find(c) != std::string_view::npos;
+  };
   return text.size() > 1 && std::all_of(rest.begin(), rest.end(), loud);
 }
 

@@ -35,11 +35,11 @@ std::vector<std::string_view> pieces_of(std::string_view text) {
 
 }  // namespace
 
-BuilderVocabulary::BuilderVocabulary(const NamedTokenizer& named, std::vector<TokenId> special, TokenId bos_id)
+BuilderVocabulary::BuilderVocabulary(const NamedTokenizer& named, TokenId bos_id)
     : tokenizer(named.tokenizer), sha256(named.sha256), bos(bos_id), d_vocab(named.tokenizer.vocab_size()) {
   for (std::size_t i = 0; i < d_vocab; ++i) {
     const auto id = static_cast<TokenId>(i);
-    if (id == bos || std::binary_search(special.begin(), special.end(), id)) continue;
+    if (id == bos || tokenizer.is_special(id)) continue;
     std::string token;
     try {
       token = tokenizer.bytes_of(id);
@@ -54,17 +54,6 @@ TokenId BuilderVocabulary::id_of(const std::string& token) const {
   if (const auto id = tokenizer.id_of(token); id && text.contains(*id)) return *id;
   throw InputError("the tokenizer has no token \"{}\", which the distribution is made with",
                    printable(token));
-}
-
-std::vector<TokenId> added_token_ids(std::string_view tokenizer_json, std::string_view where) {
-  const Json document = parse_json(tokenizer_json, where);
-  const JsonNode json(document, where);
-  std::vector<TokenId> ids;
-  if (json.has("added_tokens"))
-    for (const JsonNode& token : json.at("added_tokens").elements())
-      if (token.at("special").boolean()) ids.push_back(token.at("id").token_id(kLargestVocabulary));
-  std::sort(ids.begin(), ids.end());
-  return ids;
 }
 
 TokenCounts parse_token_counts(std::string_view text, std::string_view where) {
@@ -85,17 +74,18 @@ TokenCounts parse_token_counts(std::string_view text, std::string_view where) {
   return counts;
 }
 
-std::vector<std::uint64_t> count_tokens(const Tokenizer& tokenizer, std::size_t d_vocab, std::string_view text,
-                                        ThreadPool& pool, const Watch& watch) {
+std::vector<std::uint64_t> count_tokens(const Tokenizer& tokenizer, std::size_t d_vocab,
+                                        std::string_view text, ThreadPool& pool, const Watch& watch) {
   const std::vector<std::string_view> pieces = pieces_of(text);
   check_memory("counting tokens", static_cast<double>(pool.size() * d_vocab * sizeof(std::uint64_t)),
                "take fewer threads");
   std::vector<std::vector<std::uint64_t>> of_worker(pool.size(), std::vector<std::uint64_t>(d_vocab, 0));
   for (std::size_t first = 0; first < pieces.size(); first += pool.size()) {
-    pool.for_each_block(std::min(pool.size(), pieces.size() - first), [&](std::size_t block, std::size_t worker) {
-      for (const TokenId id : tokenizer.encode(pieces[first + block]))
-        ++of_worker[worker][static_cast<std::size_t>(id)];
-    });
+    pool.for_each_block(std::min(pool.size(), pieces.size() - first),
+                        [&](std::size_t block, std::size_t worker) {
+                          for (const TokenId id : tokenizer.encode(pieces[first + block]))
+                            ++of_worker[worker][static_cast<std::size_t>(id)];
+                        });
     if (!goes_on(watch, progress_of(first, pieces.size()))) break;
   }
   for (std::size_t w = 1; w < of_worker.size(); ++w)

@@ -16,7 +16,7 @@ const std::string kRoot = std::string(DEEPTAIL_TEST_DATA) + "/../..";
 struct Zoo {
   std::string path = kRoot + "/models/tokenizer.json";
   NamedTokenizer tokenizer = load_tokenizer(path);
-  BuilderVocabulary vocabulary{tokenizer, added_token_ids(InputFile(path).text(), path), 0};
+  BuilderVocabulary vocabulary{tokenizer, 0};
   TokenCounts counts =
       parse_token_counts(InputFile(kRoot + "/training/token_counts.json").text(), "token_counts.json");
 };
@@ -60,7 +60,9 @@ TEST(Builders, Letters) {
 TEST(Builders, CountsDoNotDependOnWhereTheTextIsCut) {
   std::string text;
   for (int i = 0; text.size() < 600000; ++i)
-    text += i % 7 == 0 ? "\n\n    def f(x):\n" : i % 3 == 0 ? "a line, and \n  another\n" : "The end\nof it 1234.\n";
+    text += i % 7 == 0   ? "\n\n    def f(x):\n"
+            : i % 3 == 0 ? "a line, and \n  another\n"
+                         : "The end\nof it 1234.\n";
   const Tokenizer& tokenizer = zoo().tokenizer.tokenizer;
   std::vector<std::uint64_t> whole(zoo().vocabulary.d_vocab, 0);
   for (const TokenId id : tokenizer.encode(text)) ++whole[static_cast<std::size_t>(id)];
@@ -76,13 +78,17 @@ TEST(Builders, FromText) {
   counts[65] = 1;
   counts[0] = 9;  // BOS: what begins an input is none of its text
   const Distribution dist = parse_distribution(
-      distribution_from_counts(zoo().vocabulary, counts, {.name = "mine", .description = "d", .length = 4, .top = 0}), "mine");
+      distribution_from_counts(zoo().vocabulary, counts,
+                               {.name = "mine", .description = "d", .length = 4, .top = 0}),
+      "mine");
   EXPECT_EQ(dist.length(), 5u);
   EXPECT_EQ(dist.table(0).ids(), std::vector<TokenId>{0});
   EXPECT_EQ(dist.table(4).ids(), (std::vector<TokenId>{65, 70}));
   EXPECT_DOUBLE_EQ(dist.table(4).probability(1), 0.75);
-  const Distribution top = parse_distribution(
-      distribution_from_counts(zoo().vocabulary, counts, {.name = "top", .description = "", .length = 1, .top = 1}), "top");
+  const Distribution top =
+      parse_distribution(distribution_from_counts(zoo().vocabulary, counts,
+                                                  {.name = "top", .description = "", .length = 1, .top = 1}),
+                         "top");
   EXPECT_EQ(top.table(1).ids(), std::vector<TokenId>{70});
 }
 
@@ -101,12 +107,15 @@ TEST(Builders, RefusesInASentence) {
             std::string::npos);
   TokenCounts some = zoo().counts;
   some.corpora.erase("spanish");
-  EXPECT_NE(refusal([&] { build_distribution("icl", zoo().vocabulary, some); }).find("spanish"), std::string::npos);
-  EXPECT_NE(refusal([&] { build_distribution("hexx", zoo().vocabulary, some); }).find("hexx"), std::string::npos);
+  EXPECT_NE(refusal([&] { build_distribution("icl", zoo().vocabulary, some); }).find("spanish"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { build_distribution("hexx", zoo().vocabulary, some); }).find("hexx"),
+            std::string::npos);
   EXPECT_NE(refusal([&] { parse_token_counts(R"({"tokenizer_sha256": "x", "counts": {}})", "c.json"); }), "");
   EXPECT_NE(refusal([&] {
-              parse_token_counts(R"({"tokenizer_sha256": ")" + std::string(64, 'a') + R"(", "counts": {"code": [-1]}})",
-                                 "c.json");
+              parse_token_counts(
+                  R"({"tokenizer_sha256": ")" + std::string(64, 'a') + R"(", "counts": {"code": [-1]}})",
+                  "c.json");
             }),
             "");
 }
