@@ -13,21 +13,21 @@ namespace {
 
 const std::string kRoot = std::string(DEEPTAIL_TEST_DATA) + "/../..";
 
-struct Zoo {
+struct BuilderZoo {
   std::string path = kRoot + "/models/tokenizer.json";
   NamedTokenizer tokenizer = load_tokenizer(path);
   BuilderVocabulary vocabulary{tokenizer, 0};
   TokenCounts counts =
       parse_token_counts(InputFile(kRoot + "/training/token_counts.json").text(), "token_counts.json");
 };
-const Zoo& zoo() {
-  static const Zoo made;
+const BuilderZoo& builder_zoo() {
+  static const BuilderZoo made;
   return made;
 }
 
 TEST(Builders, TheEightAreTheFilesThatShipToTheByte) {
   for (const std::string& name : built_distributions())
-    EXPECT_EQ(build_distribution(name, zoo().vocabulary, zoo().counts),
+    EXPECT_EQ(build_distribution(name, builder_zoo().vocabulary, builder_zoo().counts),
               InputFile(kRoot + "/distributions/" + name + ".json").text())
         << name;
 }
@@ -63,22 +63,22 @@ TEST(Builders, CountsDoNotDependOnWhereTheTextIsCut) {
     text += i % 7 == 0   ? "\n\n    def f(x):\n"
             : i % 3 == 0 ? "a line, and \n  another\n"
                          : "The end\nof it 1234.\n";
-  const Tokenizer& tokenizer = zoo().tokenizer.tokenizer;
-  std::vector<std::uint64_t> whole(zoo().vocabulary.d_vocab, 0);
+  const Tokenizer& tokenizer = builder_zoo().tokenizer.tokenizer;
+  std::vector<std::uint64_t> whole(builder_zoo().vocabulary.d_vocab, 0);
   for (const TokenId id : tokenizer.encode(text)) ++whole[static_cast<std::size_t>(id)];
   for (const std::size_t threads : {1, 3}) {
     ThreadPool pool(threads);
-    EXPECT_EQ(count_tokens(tokenizer, zoo().vocabulary.d_vocab, text, pool), whole) << threads;
+    EXPECT_EQ(count_tokens(tokenizer, builder_zoo().vocabulary.d_vocab, text, pool), whole) << threads;
   }
 }
 
 TEST(Builders, FromText) {
-  std::vector<std::uint64_t> counts(zoo().vocabulary.d_vocab, 0);
+  std::vector<std::uint64_t> counts(builder_zoo().vocabulary.d_vocab, 0);
   counts[70] = 3;
   counts[65] = 1;
   counts[0] = 9;  // BOS: what begins an input is none of its text
   const Distribution dist = parse_distribution(
-      distribution_from_counts(zoo().vocabulary, counts,
+      distribution_from_counts(builder_zoo().vocabulary, counts,
                                {.name = "mine", .description = "d", .length = 4, .top = 0}),
       "mine");
   EXPECT_EQ(dist.length(), 5u);
@@ -86,7 +86,7 @@ TEST(Builders, FromText) {
   EXPECT_EQ(dist.table(4).ids(), (std::vector<TokenId>{65, 70}));
   EXPECT_DOUBLE_EQ(dist.table(4).probability(1), 0.75);
   const Distribution top =
-      parse_distribution(distribution_from_counts(zoo().vocabulary, counts,
+      parse_distribution(distribution_from_counts(builder_zoo().vocabulary, counts,
                                                   {.name = "top", .description = "", .length = 1, .top = 1}),
                          "top");
   EXPECT_EQ(top.table(1).ids(), std::vector<TokenId>{70});
@@ -101,15 +101,15 @@ TEST(Builders, RefusesInASentence) {
     }
     return "";
   };
-  TokenCounts other = zoo().counts;
+  TokenCounts other = builder_zoo().counts;
   other.tokenizer_sha256 = std::string(64, '0');
-  EXPECT_NE(refusal([&] { build_distribution("camel", zoo().vocabulary, other); }).find("another tokenizer"),
+  EXPECT_NE(refusal([&] { build_distribution("camel", builder_zoo().vocabulary, other); }).find("another tokenizer"),
             std::string::npos);
-  TokenCounts some = zoo().counts;
+  TokenCounts some = builder_zoo().counts;
   some.corpora.erase("spanish");
-  EXPECT_NE(refusal([&] { build_distribution("icl", zoo().vocabulary, some); }).find("spanish"),
+  EXPECT_NE(refusal([&] { build_distribution("icl", builder_zoo().vocabulary, some); }).find("spanish"),
             std::string::npos);
-  EXPECT_NE(refusal([&] { build_distribution("hexx", zoo().vocabulary, some); }).find("hexx"),
+  EXPECT_NE(refusal([&] { build_distribution("hexx", builder_zoo().vocabulary, some); }).find("hexx"),
             std::string::npos);
   EXPECT_NE(refusal([&] { parse_token_counts(R"({"tokenizer_sha256": "x", "counts": {}})", "c.json"); }), "");
   EXPECT_NE(refusal([&] {
