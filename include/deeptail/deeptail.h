@@ -6,6 +6,7 @@
 #include "deeptail/watch.h"
 
 #include "deeptail/hub.h"
+#include "deeptail/patterns.h"
 #include "deeptail/tensors.h"
 #include "deeptail/text.h"
 
@@ -13,6 +14,8 @@
 #include "deeptail/device.h"
 #include "deeptail/model.h"
 #include "deeptail/target.h"
+
+#include "deeptail/sampling.h"
 
 #include "deeptail/inputs.h"
 #include "deeptail/law.h"
