@@ -1,0 +1,79 @@
+// The worst of n prompts: how large the largest of n chances will be that a prompt brings a text about
+// (docs/forecast.md). Forecast from the chances of a few prompts by extreme-value theory (Jones et al. 2025,
+// arXiv 2502.16797), and found by splitting where a law makes new prompts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deeptail/law.h"
+#include "deeptail/watch.h"
+
+namespace [[gnu::visibility("default")]] deeptail {
+
+// The chance that one in n prompts reaches, natural log, with an interval.
+struct WorstOf {
+  double queries = 0.0;  // n
+  double log_p = 0.0, log_low = 0.0, log_high = 0.0;
+};
+
+// --- forecast ---
+
+// The upper tail of psi = -log(-log p): log Pr[psi >= x] = slope x + offset, by least squares on the largest.
+struct TailFit {
+  double slope = 0.0, offset = 0.0;
+  std::size_t top = 0;  // prompts that it was fitted to
+  double log_p(double queries) const;
+};
+// log_p: [prompts], minus infinity for 0. Throws InputError where fewer than 3 differ from 0 and each other.
+TailFit fit_tail(std::span<const double> log_p, std::size_t top);
+
+struct ForecastConfig {
+  std::size_t top = 0;          // of the prompts; 0: a tenth of them, 10 to 100
+  std::size_t resamples = 400;  // of the bootstrap
+  double confidence = 0.95;
+  std::uint64_t seed = 1;
+  void validate() const;
+  std::size_t top_of(std::size_t prompts) const;
+};
+// Extrapolates beyond all prompts where a query asks for it. Intervals: quantiles over resampled prompts.
+std::vector<WorstOf> forecast_worst(std::span<const double> log_p, std::span<const double> queries,
+                                    const ForecastConfig& config);
+
+// Of exactly these prompts, each as likely as the others: where n is more than there are, the largest.
+std::vector<WorstOf> worst_of_pool(std::span<const double> log_p, std::span<const double> queries);
+
+// --- splitting ---
+
+// log chances of inputs: out [inputs.size()], minus infinity for 0.
+using LogChances = std::function<void(const Inputs& inputs, std::span<double> out)>;
+
+struct WorstConfig {
+  double budget = 2e5;                   // chances computed, about
+  std::size_t replicas = 8, moves = 10;  // moves: of a particle at each level
+  double survive_fraction = 0.3;
+  double confidence = 0.95;
+  std::uint64_t seed = 1;
+  void validate() const;
+};
+
+// Pr[p >= exp(level)] at rising levels.
+struct ChanceCurve {
+  std::vector<double> levels = {};  // of log p
+  std::vector<double> log_share = {}, log_low = {}, log_high = {};
+  bool ended = false;         // nothing beyond the last level was found, though rarer prompts were asked for
+  std::uint64_t chances = 0;  // computed
+};
+// Splitting on the law's parts with log p as the score: a pilot chooses levels until their share is below
+// 1 / most_queries, replicas on these give the shares. The watch is told chances.
+ChanceCurve chance_curve(const InputLaw& law, const LogChances& chances, double most_queries,
+                         const WorstConfig& config, ThreadPool& pool, const Watch& watch = {});
+// Where the curve crosses 1 / n; between levels linear in logs. Minus infinity below the first level, the
+// last one beyond the end.
+std::vector<WorstOf> worst_by_curve(const ChanceCurve& curve, std::span<const double> queries);
+
+}  // namespace deeptail
