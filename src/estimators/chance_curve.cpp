@@ -12,7 +12,7 @@ namespace deeptail {
 namespace {
 
 constexpr double kNoChance = -std::numeric_limits<double>::infinity();
-constexpr std::size_t kFewestParticles = 50;
+constexpr std::size_t kFewestPrompts = 50;
 
 // Prompts that move by drawing parts anew, chosen without looking at them.
 class PromptParticles {
@@ -115,7 +115,7 @@ CurveSizes curve_sizes(const WorstConfig& config, double most_queries) {
   const double levels = std::max(1.0, std::log(most_queries) / -std::log(config.survive_fraction)),
                runs = static_cast<double>(config.replicas) + 1.0;
   const double each = config.budget / (runs * (levels * static_cast<double>(config.moves) + 4.0));
-  const auto n = std::max(kFewestParticles, static_cast<std::size_t>(each));
+  const auto n = std::max(kFewestPrompts, static_cast<std::size_t>(each));
   return {n, 4 * n};
 }
 

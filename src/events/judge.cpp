@@ -17,8 +17,10 @@ namespace {
 
 constexpr std::size_t kMostRemembered = std::size_t{1} << 20, kKeyDigits = 32;
 
-std::string question_line(const DecodedText& text) {
-  return json_text(OrderedJson{{"prompt", text.prompt}, {"continuation", text.continuation}});
+// Special tokens have no text.
+std::string question_line(const TokenTexts& texts, const SampledText& text) {
+  return json_text(OrderedJson{{"prompt", texts.continuation({}, text.prompt)},
+                               {"continuation", texts.continuation(text.prompt, text.continuation)}});
 }
 
 }  // namespace
@@ -36,27 +38,12 @@ void JudgeConfig::validate() const {
   if (!(timeout > 0.0)) throw InputError("timeout {}: expected seconds above 0", timeout);
 }
 
-DecodedText decode_text(const Tokenizer& tokenizer, const SampledText& text) {
-  const std::span<const TokenId> bos = tokenizer.bos();
-  std::span<const TokenId> prompt = text.prompt;
-  if (prompt.size() >= bos.size() && std::equal(bos.begin(), bos.end(), prompt.begin()))
-    prompt = prompt.subspan(bos.size());
-  std::vector<TokenId> all(prompt.begin(), prompt.end());
-  DecodedText out{.prompt = tokenizer.decode_all(all)};
-  all.insert(all.end(), text.continuation.begin(), text.continuation.end());
-  const std::string whole = tokenizer.decode_all(all);
-  // A decoder that looks at its first or last token may show a prompt otherwise than alone.
-  out.continuation = whole.starts_with(out.prompt) ? whole.substr(out.prompt.size())
-                                                   : tokenizer.decode_all(text.continuation);
-  return out;
-}
-
 double parse_judgement(std::string_view line, std::string_view where) {
   std::string_view text = line;
   const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
   while (!text.empty() && space(text.front())) text.remove_prefix(1);
   while (!text.empty() && space(text.back())) text.remove_suffix(1);
-  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double number = 0.0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range && stop == text.data() + text.size() &&
@@ -67,8 +54,8 @@ double parse_judgement(std::string_view line, std::string_view where) {
   return number;
 }
 
-Judge::Judge(JudgeConfig config, const Tokenizer& tokenizer)
-    : config_(std::move(config)), tokenizer_(tokenizer), state_(std::make_unique<State>()) {
+Judge::Judge(JudgeConfig config, const TokenTexts& texts)
+    : config_(std::move(config)), texts_(texts), state_(std::make_unique<State>()) {
   config_.validate();
 }
 Judge::~Judge() = default;
@@ -83,7 +70,7 @@ void Judge::scores(std::span<const SampledText> texts, std::span<double> out, Th
   constexpr std::size_t kBlock = 64;
   pool.for_each_block((n + kBlock - 1) / kBlock, [&](std::size_t block, std::size_t) {
     for (std::size_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
-      lines[i] = question_line(decode_text(tokenizer_, texts[i]));
+      lines[i] = question_line(texts_, texts[i]);
       keys[i] = sha256_hex(lines[i]).substr(0, kKeyDigits);
     }
   });

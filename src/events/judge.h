@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "deeptail/text.h"
+#include "deeptail/patterns.h"
 #include "events/text_score.h"
 
 namespace deeptail {
@@ -21,8 +21,8 @@ struct JudgeConfig {
 // writes a number a line. What it said of a text is remembered, so a text is judged once.
 class Judge final : public TextScore {
  public:
-  // The tokenizer must outlive it.
-  Judge(JudgeConfig config, const Tokenizer& tokenizer);
+  // texts: what tokens add to a text; must outlive it.
+  Judge(JudgeConfig config, const TokenTexts& texts);
   ~Judge() override;
   std::string text() const override;
   void scores(std::span<const SampledText> texts, std::span<double> out, ThreadPool& pool) const override;
@@ -30,16 +30,9 @@ class Judge final : public TextScore {
  private:
   struct State;
   JudgeConfig config_;
-  const Tokenizer& tokenizer_;
+  const TokenTexts& texts_;
   std::unique_ptr<State> state_;
 };
-
-// The texts of a prompt and its continuation: special tokens before the prompt are left out, and both
-// together are what the tokenizer decodes.
-struct DecodedText {
-  std::string prompt, continuation;
-};
-DecodedText decode_text(const Tokenizer& tokenizer, const SampledText& text);
 
 // The number that a judge wrote as a line. Throws InputError for anything else, with `where` in front.
 double parse_judgement(std::string_view line, std::string_view where);

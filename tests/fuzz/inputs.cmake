@@ -2,6 +2,7 @@
 deeptail_fuzz(distribution USES deeptail_inputs)
 deeptail_fuzz(probe USES deeptail_events)
 deeptail_fuzz(temperatures USES deeptail_estimators)
+deeptail_fuzz(event_counts USES deeptail_truth)
 deeptail_fuzz(truth_file USES deeptail_truth)
 deeptail_fuzz(truth_hits USES deeptail_truth)
 deeptail_fuzz(run_folder USES deeptail_runs)

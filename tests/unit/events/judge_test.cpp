@@ -7,8 +7,13 @@
 namespace deeptail {
 namespace {
 
-const Tokenizer& tokenizer() {
+const Tokenizer& judged() {
   static const Tokenizer found = Tokenizer::load(std::string(DEEPTAIL_SOURCE) + "/models/tokenizer.json");
+  return found;
+}
+
+const TokenTexts& texts_of_tokens() {
+  static const TokenTexts found = token_texts(judged(), judged().vocab_size());
   return found;
 }
 
@@ -25,8 +30,8 @@ struct Texts {
 Texts some_texts(std::size_t n) {
   Texts out;
   for (std::size_t i = 0; i < n; ++i) {
-    out.prompts.push_back(tokenizer().encode_input("To be \"or\" not\n"));
-    out.continuations.push_back(tokenizer().encode(std::string(i % 7, 'a') + " word " + std::to_string(i)));
+    out.prompts.push_back(judged().encode_input("To be \"or\" not\n"));
+    out.continuations.push_back(judged().encode(std::string(i % 7, 'a') + " word " + std::to_string(i)));
   }
   return out;
 }
@@ -39,31 +44,23 @@ std::vector<double> scores_of(const Judge& judge, const Texts& texts, std::size_
   return out;
 }
 
-TEST(Judge, TextsAreWhatTheTokenizerDecodes) {
-  const Texts texts = some_texts(3);
-  for (const SampledText& text : texts.views()) {
-    const DecodedText decoded = decode_text(tokenizer(), text);
-    EXPECT_EQ(decoded.prompt, "To be \"or\" not\n");
-    EXPECT_EQ(decoded.continuation, tokenizer().decode(text.continuation));
-  }
-}
-
 TEST(Judge, ScoreIsTheNumberLessTheThreshold) {
   // The length of the line, which escapes the prompt's quotes and the end of its line.
   const Judge judge({.command = "while IFS= read -r line; do echo ${#line}; done", .threshold = 60.5},
-                    tokenizer());
+                    texts_of_tokens());
   const Texts texts = some_texts(20);
   const std::vector<double> scores = scores_of(judge, texts);
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const std::string expected = R"({"prompt":"To be \"or\" not\n","continuation":")" +
-                                 tokenizer().decode(texts.continuations[i]) + "\"}";
+                                 judged().decode(texts.continuations[i]) + "\"}";
     EXPECT_EQ(scores[i], static_cast<double>(expected.size()) - 60.5);
   }
 }
 
 // A judge that answers with how many lines it has read says so once of each text.
 TEST(Judge, EveryTextIsJudgedOnce) {
-  const Judge judge({.command = "n=0; while read -r line; do n=$((n + 1)); echo $n; done"}, tokenizer());
+  const Judge judge({.command = "n=0; while read -r line; do n=$((n + 1)); echo $n; done"},
+                    texts_of_tokens());
   Texts texts = some_texts(5);
   const std::vector<double> first = scores_of(judge, texts);
   EXPECT_EQ(first, (std::vector<double>{1, 2, 3, 4, 5}));
@@ -87,7 +84,7 @@ TEST(Judge, NumbersAndWhatIsNone) {
 TEST(Judge, BadJudgesAreOneSentence) {
   const auto error = [](const std::string& command) -> std::string {
     try {
-      const Judge judge({.command = command, .timeout = 20.0}, tokenizer());
+      const Judge judge({.command = command, .timeout = 20.0}, texts_of_tokens());
       scores_of(judge, some_texts(10));
     } catch (const InputError& e) {
       return e.what();
@@ -98,9 +95,9 @@ TEST(Judge, BadJudgesAreOneSentence) {
             std::string::npos);
   EXPECT_NE(error("while read -r x; do echo nan; done").find("wrote \"nan\""), std::string::npos);
   EXPECT_NE(error("read -r x; echo 1; exit 7").find("exit code 7 after 1 of 10"), std::string::npos);
-  EXPECT_THROW(Judge({.command = ""}, tokenizer()), InputError);
-  EXPECT_THROW(Judge({.command = "cat", .threshold = NAN}, tokenizer()), InputError);
-  EXPECT_THROW(Judge({.command = "cat", .timeout = 0.0}, tokenizer()), InputError);
+  EXPECT_THROW(Judge({.command = ""}, texts_of_tokens()), InputError);
+  EXPECT_THROW(Judge({.command = "cat", .threshold = NAN}, texts_of_tokens()), InputError);
+  EXPECT_THROW(Judge({.command = "cat", .timeout = 0.0}, texts_of_tokens()), InputError);
 }
 
 }  // namespace

@@ -12,14 +12,14 @@
 namespace deeptail {
 namespace {
 
-const Transformer& model() {
+const Transformer& probed() {
   static const Transformer found = Transformer::load(std::string(DEEPTAIL_SOURCE) + "/models/dt-4l");
   return found;
 }
 
 ProbeFile some_probe(std::size_t layer, ProbeFile::Place place, std::size_t index = 0) {
   ProbeFile out{.layer = layer, .place = place, .index = index, .bias = 0.25, .name = "p"};
-  for (std::size_t i = 0; i < model().config().d_model; ++i)
+  for (std::size_t i = 0; i < probed().config().d_model; ++i)
     out.direction.push_back(static_cast<float>(i % 5) - 1.5f);
   return out;
 }
@@ -27,8 +27,8 @@ ProbeFile some_probe(std::size_t layer, ProbeFile::Place place, std::size_t inde
 // By the equations, in double precision.
 double reference_score(const ProbeFile& probe, double threshold, std::vector<TokenId> tokens,
                        std::size_t length) {
-  static const ModelWeights weights = model().raw_weights();
-  ModelConfig config = model().config();
+  static const ModelWeights weights = probed().raw_weights();
+  ModelConfig config = probed().config();
   config.n_layers = probe.layer + 1;
   tokens.resize(length);
   const auto resid = reference::Forward(config, weights).residuals(tokens).back();
@@ -48,7 +48,7 @@ TEST(Probe, IsTheResidualOfItsLayerAndPosition) {
           std::tuple{ProbeFile::Place::kContinuation, std::size_t{0}, all.size()},
           std::tuple{ProbeFile::Place::kIndex, std::size_t{2}, std::size_t{3}}}) {
       const ProbeFile file = some_probe(layer, place, index);
-      const Probe probe(file, 1.5, model());
+      const Probe probe(file, 1.5, probed());
       const SampledText text{prompt, continuation};
       double score = 0.0;
       ProbeScore(probe).scores({&text, 1}, {&score, 1}, pool);
@@ -60,11 +60,11 @@ TEST(Probe, IsTheResidualOfItsLayerAndPosition) {
 
 // The scorer of an event, held and proposed, against texts one by one.
 TEST(Probe, ScorerDecidesAsOneByOneForAnyThreads) {
-  constexpr std::size_t kLongest = 9, n = 60;
-  const ChainLaw law(kLongest, model().config().d_vocab);
+  constexpr std::size_t kLongestPrompt = 9, n = 60;
+  const ChainLaw law(kLongestPrompt, probed().config().d_vocab);
   for (const auto& [place, index] : {std::pair{ProbeFile::Place::kPrompt, std::size_t{0}},
                                      std::pair{ProbeFile::Place::kIndex, std::size_t{1}}}) {
-    const Probe probe(some_probe(1, place, index), 0.0, model());
+    const Probe probe(some_probe(1, place, index), 0.0, probed());
     const ProbeEvent event(probe);
     EXPECT_EQ(event.n_parts(), 0u);
     for (const std::size_t threads : {1, 2, 7}) {
@@ -75,7 +75,7 @@ TEST(Probe, ScorerDecidesAsOneByOneForAnyThreads) {
         ProbeScore(probe).scores({&text, 1}, {&score, 1}, pool);
         return score;
       };
-      const auto scorer = event.scorer(model(), law, {.max_held = n}, pool);
+      const auto scorer = event.scorer(probed(), law, {.max_held = n}, pool);
       const Inputs now = sample_inputs(law, 1, 0, n, pool), to = sample_inputs(law, 2, 0, n, pool);
       std::vector<double> scores(n), again(n);
       scorer->scores({now.batch()}, scores);
@@ -115,9 +115,9 @@ TEST(Probe, FilesAndWhatIsRefused) {
   refused(R"("layer":0,"position":"prompt","direction":"v.npy")");
   refused(R"("layer":0,"position":"prompt")");
   EXPECT_THROW(parse_probe(R"({"format":"other"})", "f"), InputError);
-  EXPECT_THROW(Probe(some_probe(4, ProbeFile::Place::kPrompt), 0.0, model()), InputError);
-  EXPECT_THROW(Probe(probe, 0.0, model()), InputError);
-  EXPECT_THROW(Probe(some_probe(0, ProbeFile::Place::kIndex, 5), 0.0, model()).length_of(3, 4), InputError);
+  EXPECT_THROW(Probe(some_probe(4, ProbeFile::Place::kPrompt), 0.0, probed()), InputError);
+  EXPECT_THROW(Probe(probe, 0.0, probed()), InputError);
+  EXPECT_THROW(Probe(some_probe(0, ProbeFile::Place::kIndex, 5), 0.0, probed()).length_of(3, 4), InputError);
 }
 
 TEST(Probe, DirectionsLieInFilesOfTensorsToo) {
