@@ -6,11 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "deeptail/law.h"
+#include "deeptail/load.h"
+#include "deeptail/patterns.h"
+#include "deeptail/sampling.h"
 #include "deeptail/watch.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
@@ -46,6 +50,29 @@ std::vector<WorstOf> forecast_worst(std::span<const double> log_p, std::span<con
 
 // Of exactly these prompts, each as likely as the others: where n is more than there are, the largest.
 std::vector<WorstOf> worst_of_pool(std::span<const double> log_p, std::span<const double> queries);
+
+// --- the chances themselves ---
+
+// The chance that what a model says after a prompt begins with a text, by teacher forcing: along the tokens that
+// the tokenizer makes of it, and at each of them all tokens that complete it. Other ways to write the text in
+// tokens are left out; how much they can add at most is kept.
+class Elicitation {
+ public:
+  // sampling: as deployed; max_tokens does not matter. The model and the pool must outlive it. Throws InputError
+  // where the model has no tokenizer or too few positions.
+  Elicitation(const LoadedModel& model, std::string_view text, SamplingConfig sampling,
+              std::size_t longest_prompt, ThreadPool& pool);
+  ~Elicitation();
+
+  // Natural logs: out [prompts.size()], minus infinity for 0.
+  void log_chances(const Inputs& prompts, std::span<double> out);
+  // Of all that was asked, what was left out over the sum of chances: at most.
+  double left_out() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // --- splitting ---
 

@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const LoadedModel& dt_1l() {
+const LoadedModel& counted_model() {
   static const LoadedModel model = load_model(std::string(DEEPTAIL_SOURCE) + "/models/dt-1l");
   return model;
 }
-const TokenTables& hex() {
+const TokenTables& hex_law() {
   static const TokenTables law(zoo("hex"));
   return law;
 }
@@ -29,23 +29,24 @@ const TokenTables& hex() {
 // A token at a time, every text alone and from its start.
 std::string text_alone(const SamplingConfig& sampling, std::uint64_t seed, std::uint64_t sample) {
   ThreadPool pool(1);
-  const Inputs prompt = sample_inputs(hex(), seed, sample, 1, pool);
+  const Inputs prompt = sample_inputs(hex_law(), seed, sample, 1, pool);
   std::vector<TokenId> tokens(prompt.sequence(0).begin(), prompt.sequence(0).end());
-  const std::size_t n_prompt = tokens.size(), d = dt_1l().config().d_model, v = dt_1l().config().d_vocab;
+  const std::size_t n_prompt = tokens.size(), d = counted_model().config().d_model,
+                    v = counted_model().config().d_vocab;
   NextTokenLaw next(sampling, v);
   std::vector<float> resid(d), logit(v);
   for (std::size_t t = 0; t < sampling.max_tokens; ++t) {
-    final_residuals(dt_1l().transformer, {tokens, tokens.size()}, pool, {resid.data(), d});
-    logits(dt_1l().head(), 1, {resid.data(), d}, pool, {logit.data(), v});
+    final_residuals(counted_model().transformer, {tokens, tokens.size()}, pool, {resid.data(), d});
+    logits(counted_model().head(), 1, {resid.data(), d}, pool, {logit.data(), v});
     next.set(logit);
-    const TokenId token = next.draw(
-        uniform64({seed, Stream::kInputs}, sample, static_cast<std::uint32_t>(hex().facts().n_parts + t)));
+    const TokenId token = next.draw(uniform64({seed, Stream::kInputs}, sample,
+                                              static_cast<std::uint32_t>(hex_law().facts().n_parts + t)));
     if (sampling.stops(token)) break;
     tokens.push_back(token);
   }
   std::string out;
   for (std::size_t i = n_prompt; i < tokens.size(); ++i)
-    out += dt_1l().tokenizer->tokenizer.bytes_of(tokens[i]);
+    out += counted_model().tokenizer->tokenizer.bytes_of(tokens[i]);
   return out;
 }
 
@@ -61,8 +62,8 @@ class CountEvents : public ::testing::Test {
   static EventCounts subject(const std::string& events) {
     EventCounts out{.model = "dt-1l",
                     .law = "hex",
-                    .model_sha256 = dt_1l().sha256,
-                    .law_sha256 = hex().facts().sha256,
+                    .model_sha256 = counted_model().sha256,
+                    .law_sha256 = hex_law().facts().sha256,
                     .sampling = {.temperature = 0.9, .top_p = 0.95, .stop = {18}}};
     for (const std::string& event : parse_events(events, "events")) out.events.push_back({.event = event});
     return out;
@@ -71,7 +72,7 @@ class CountEvents : public ::testing::Test {
                     std::size_t threads = 2, const Watch& watch = {}) const {
     ThreadPool pool(threads);
     count_events(
-        dt_1l(), hex(),
+        counted_model(), hex_law(),
         {.subject = subject(kEvents), .seed = 3, .first = first, .samples = samples, .out = path(name)}, pool,
         watch);
     return fs::exists(path(name)) ? read_event_counts(path(name)) : EventCounts();
