@@ -204,7 +204,8 @@ void add_file_commands(CLI::App& truth) {
   sub->add_option("FILES", o->files, "Two truth files, or names")->required()->expected(2);
   sub->add_flag("--json", o->json, "Machine-readable output");
   sub->callback(
-      [o] { show_comparison(read_truth_called(o->files.at(0)), read_truth_called(o->files.at(1)), o->json); });
+      [o] { show_comparison(read_truth(file_called(o->files.at(0))), read_truth(file_called(o->files.at(1))), o->json);
+  });
 
   sub =
       truth.add_subcommand("import", "Counts kept as one tensor (ARC's frequencies32-*.pt) as a truth file");
