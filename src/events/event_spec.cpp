@@ -9,7 +9,7 @@ namespace deeptail {
 
 namespace {
 
-constexpr std::size_t kMostIds = 1 << 16, kMostEvents = 100000;
+constexpr std::size_t kMostEventIds = 1 << 16, kMostEvents = 100000;
 constexpr std::size_t kLargestVocabulary = std::size_t{1} << 24;
 
 bool has_ids(EventKind kind) { return kind == EventKind::kTarget || kind == EventKind::kTokensAny; }
@@ -37,7 +37,7 @@ std::vector<TokenId> ids_of(const JsonNode& node) {
                                  : std::vector<TokenId>{node.token_id(kLargestVocabulary)};
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  if (ids.empty() || ids.size() > kMostIds) node.fail_expected(fmt::format("1 to {} token ids", kMostIds));
+  if (ids.empty() || ids.size() > kMostEventIds) node.fail_expected(fmt::format("1 to {} token ids", kMostEventIds));
   return ids;
 }
 
