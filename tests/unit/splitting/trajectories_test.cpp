@@ -43,14 +43,10 @@ class WalkPaths {
 
   void sample(std::size_t n, std::uint64_t seed) {
     paths_.assign(n, {0});
+    maxima_.resize(n);
     for (std::size_t i = 0; i < n; ++i) go_on(i, {seed, Stream::kInputs}, i);
   }
-  void maxima(std::span<double> out) const {
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      out[i] = -std::numeric_limits<double>::infinity();
-      for (std::size_t t = 0; t < paths_[i].size(); ++t) out[i] = std::max(out[i], score_of(i, t));
-    }
-  }
+  void maxima(std::span<double> out) const { std::copy(maxima_.begin(), maxima_.end(), out.begin()); }
   bool branch(std::span<const PathBranch> branches, double level, std::size_t step, std::uint64_t seed) {
     for (const auto& [to, from] : branches) {
       std::size_t t = 0;
@@ -72,43 +68,47 @@ class WalkPaths {
       const double u = unit_double(uniform64(key, index, static_cast<std::uint32_t>(path.size())));
       path.push_back(path.back() + (u < Walk::kUp ? 1 : -1));
     }
+    maxima_[i] = score_of(i, 0);
+    for (std::size_t t = 1; t < path.size(); ++t) maxima_[i] = std::max(maxima_[i], score_of(i, t));
   }
 
   const Walk& walk_;
   Score score_;
   std::vector<std::vector<int>> paths_;
+  std::vector<double> maxima_;
 };
 
 struct Found {
-  double mean = 0.0, error = 0.0, relative_variance = 0.0;
+  double mean = 0.0, error = 0.0, log_variance = 0.0;
 };
-Found repeat(const Walk& walk, const WalkPaths::Score& score, const PathsConfig& config,
-             std::size_t runs) {
-  double sum = 0.0, squares = 0.0;
+Found repeat(const Walk& walk, const WalkPaths::Score& score, const PathsConfig& config, std::size_t runs) {
+  double sum = 0.0, squares = 0.0, logs = 0.0, log_squares = 0.0;
   for (std::size_t r = 0; r < runs; ++r) {
     WalkPaths paths(walk, score);
     const double ratio = std::exp(run_trajectories(paths, config, derived_seed(11, r)).log_p) / walk.truth();
     sum += ratio;
     squares += ratio * ratio;
+    logs += std::log(ratio);
+    log_squares += std::log(ratio) * std::log(ratio);
   }
   const auto n = static_cast<double>(runs);
   const double mean = sum / n, variance = (squares / n - mean * mean) * n / (n - 1.0);
-  return {mean, std::sqrt(variance / n), variance};
+  return {mean, std::sqrt(variance / n), (log_squares - logs * logs / n) / (n - 1.0)};
 }
 
-// With the exact chance as the score, the relative variance is that of an ideal run, -ln p / N, down to 1e-13.
+// With the exact chance as the score, the variance of log p is that of an ideal run, -ln p / N, down to 1e-13.
 TEST(Trajectories, AnExactScoreIsIdeal) {
-  for (const int goal : {12, 28, 36}) {
+  for (const int goal : {12, 36}) {
     const Walk walk(goal);
-    const PathsConfig config{.n_paths = 100, .killed = 1};
-    const std::size_t runs = sized<std::size_t>(60, 4);
+    const PathsConfig config{.n_paths = 100, .killed = 5};
+    const std::size_t runs = sized<std::size_t>(24, 3);
     const Found found = repeat(
         walk, [&](std::size_t t, int x) { return walk.committor(t, x); }, config, runs);
     EXPECT_LT(std::abs(found.mean - 1.0), 3.5 * found.error + 1e-12) << walk.truth();
     const double ideal = -std::log(walk.truth()) / static_cast<double>(config.n_paths);
-    if (runs > 50) {
-      EXPECT_LT(found.relative_variance, 2.0 * ideal) << walk.truth();
-      EXPECT_GT(found.relative_variance, 0.4 * ideal) << walk.truth();
+    if (runs > 20) {
+      EXPECT_LT(found.log_variance, 2.2 * ideal) << walk.truth();
+      EXPECT_GT(found.log_variance, 0.35 * ideal) << walk.truth();
     }
   }
   EXPECT_LT(Walk(36).truth(), 1e-12);
@@ -128,7 +128,7 @@ TEST(Trajectories, AnyScoreIsUnbiased) {
   for (std::size_t s = 0; s < scores.size(); ++s)
     for (const std::size_t killed : {1, 7}) {
       const Found found =
-          repeat(walk, scores[s], {.n_paths = 20, .killed = killed}, sized<std::size_t>(1500, 20));
+          repeat(walk, scores[s], {.n_paths = 20, .killed = killed}, sized<std::size_t>(300, 20));
       EXPECT_LT(std::abs(found.mean - 1.0), 3.5 * found.error) << s << " " << killed;
     }
 }
