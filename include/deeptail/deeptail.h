@@ -6,6 +6,7 @@
 #include "deeptail/watch.h"
 
 #include "deeptail/hub.h"
+#include "deeptail/patterns.h"
 #include "deeptail/tensors.h"
 #include "deeptail/text.h"
 

@@ -60,6 +60,12 @@ class Tokenizer {
   std::size_t vocab_size() const;                              // largest id + 1
   std::optional<TokenId> id_of(std::string_view token) const;  // exact bytes of one token, such as " the"
   std::string bytes_of(TokenId id) const;                      // the bytes that one token stands for
+  bool has(TokenId id) const;                                  // ids may leave gaps
+  bool is_special(TokenId id) const;  // an added token that is no text, such as <s>; others: false
+
+  // Whether the text of tokens is that of each, one after another, but for the first of a text: then decode({id})
+  // is what it becomes there, and bytes_of(id) what it is later.
+  bool decodes_by_token() const;
 
  private:
   struct Impl;
