@@ -157,7 +157,6 @@ double PatternScorer::pay(std::size_t first, std::size_t n) {
     }
     if (ends_in_root(row)) paid += 1.0;
     log_payoffs_[row] = paid > 0.0 ? std::log(paid) : -std::numeric_limits<double>::infinity();
-    if (accepted(row)) paid_.lengths[row] = 0;
   }
   return flops;
 }

@@ -46,7 +46,7 @@ void keep_hits(const Population& population, std::span<const double> scores, dou
   std::vector<double> log_parts(hits.size());
   population.log_payoffs(hits, log_parts);
   for (double& part : log_parts) part += log_reach - std::log(static_cast<double>(hits.size()));
-  triggers.add(population.inputs(), hits, scores, log_parts);
+  triggers.add(population.inputs(), population.answers(), hits, scores, log_parts);
 }
 
 template <class Place>
