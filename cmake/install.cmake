@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 # The archive is called deeptail-cxx: -ldeeptail stays free for a shared library with a C interface.
 add_library(deeptail_cxx STATIC)
-foreach(stage core compute text patterns tensors hub model inputs events activations prior splitting closed_form estimators loss truth runs report)
+foreach(stage core compute text patterns tensors hub model sampling inputs events activations prior splitting closed_form estimators loss truth runs report)
   target_sources(deeptail_cxx PRIVATE $<TARGET_OBJECTS:deeptail_${stage}>)
 endforeach()
 set_target_properties(deeptail_cxx PROPERTIES OUTPUT_NAME deeptail-cxx EXPORT_NAME deeptail LINKER_LANGUAGE CXX)

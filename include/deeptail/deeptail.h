@@ -15,6 +15,8 @@
 #include "deeptail/model.h"
 #include "deeptail/target.h"
 
+#include "deeptail/sampling.h"
+
 #include "deeptail/inputs.h"
 #include "deeptail/law.h"
 #include "deeptail/load.h"
