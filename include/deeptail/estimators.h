@@ -102,6 +102,7 @@ struct Estimate {
   Guarantee guarantee = Guarantee::kUnbiased;
   std::uint64_t seed = 0;
   SettingValues settings = {};
+  std::string chosen = {};  // the method that auto chose
   Cost cost = {};
   std::vector<Level> levels = {};  // of methods that have levels
   std::vector<std::string> warnings = {};
@@ -210,6 +211,10 @@ double tokensplit_budget(const ModelConfig& config, const InputLaw& law, Device 
 // Any law and any event. The watch is told forward-pass equivalents.
 Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& event,
                     const TokensplitConfig& config, ThreadPool& pool, const Watch& watch = {});
+// static: the same on events with answers, of which the chances of a pattern are learnt beforehand. Budget 0: what
+// text_budget() says (payoff.h), in whole texts.
+Estimate static_split(const Transformer& model, const InputLaw& law, const Event& event,
+                      const TokensplitConfig& config, ThreadPool& pool, const Watch& watch = {});
 // The argmax after independent tokens.
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
                     const TokensplitConfig& config, ThreadPool& pool, const Watch& watch = {});

@@ -136,12 +136,12 @@ Work PatternScorer::scores(const EventInputs& inputs, std::span<double> out) {
     paid_.resize(out.size(), sampling_.max_tokens);
     std::fill(paid_.lengths.begin(), paid_.lengths.end(), 0);
   }
-  double paying = 0.0;
+  branch_flops_ = 0.0;
   work.flops = decode([&](std::size_t first, std::size_t n) {
     for (std::size_t i = first; i < first + n; ++i) out[i] = score(i);
-    if (branches_ > 0) paying += pay(first, n);
+    if (branches_ > 0) branch_flops_ += pay(first, n);
   });
-  work.flops += paying;
+  work.flops += branch_flops_;
   return work;
 }
 

@@ -43,8 +43,10 @@ class PatternScorer final : public Scorer {
   TokenBatch paid_answers() const override { return paid_.batch(); }
 
   void record(ChanceSums* sums) { sums_ = sums; }  // null: not
-  // Of the last call of scores: relative variance of a text's payoff that is due to its branches alone.
+  // Of the last call of scores: the variance of what a text pays that is due to its branches alone, [n], and their
+  // work.
   std::span<const double> branch_variances() const { return branch_variances_; }
+  double branch_flops() const { return branch_flops_; }
 
  private:
   // A try to finish the pattern.
@@ -81,6 +83,7 @@ class PatternScorer final : public Scorer {
   std::vector<double> held_scores_;
   Inputs answers_, paid_;
   std::vector<double> log_payoffs_, branch_variances_;  // [n]
+  double branch_flops_ = 0.0;
   // Of the rows in work.
   std::vector<std::uint64_t> seeds_;         // [n]
   std::vector<double> root_sums_;            // [n]
