@@ -39,8 +39,8 @@ TEST(Continuation, ScoresAndPayoffsHaveTheExactMean) {
     const TinyModel tiny(llama, 5);
     TinyTruth truth(tiny.model(), tiny_sampling(kSteps));
     auto events = tiny_events();
-    //REGEX events.push_back(tiny_regex_event());
-    //REGEX events.push_back(tiny_end_event());
+    events.push_back(tiny_regex_event());
+    events.push_back(tiny_end_event());
     for (const TinyEvent& e : events) {
       SCOPED_TRACE(e.name);
       const double p = truth(e);

@@ -6,6 +6,9 @@
 #include <random>
 
 #include "deeptail/patterns.h"
+#include "pcre.h"
+#include "sizes.h"
+#include "text/unicode.h"
 #include "unit/text/small_tokenizer.h"
 
 namespace deeptail {
@@ -39,7 +42,6 @@ Run run(const TokenAutomaton& a, bool of_text, std::span<const TokenId> tokens) 
 
 // Tokens of a text, with some of them replaced: patterns cut from the text are met, or nearly.
 Tokens random_tokens(const Tokenizer& t, std::mt19937& numbers, std::size_t length) {
-  static const Tokens empty;
   Tokens tokens;
   const Tokens text = t.encode("the cat saw the dog and the cat ran; Caf\u00e9 \u4e16 the the end");
   const std::size_t from = numbers() % text.size();
@@ -53,7 +55,7 @@ Tokens random_tokens(const Tokenizer& t, std::mt19937& numbers, std::size_t leng
 void expect_as_decoded(const Tokenizer& t) {
   const TokenTexts texts = token_texts(t, t.vocab_size() + 3);
   std::mt19937 numbers(2);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < sized(16, 4); ++i) {
     const Tokens prompt = i % 2 == 0 ? t.bos() : random_tokens(t, numbers, 3);
     const Tokens cut = random_tokens(t, numbers, 4);
     const std::string text = shown(t, cut);
@@ -85,6 +87,50 @@ TEST(TokenAutomaton, AcceptsWhatTheDecodedTextIsAcceptedFor) {
     else
       expect_as_decoded(Tokenizer::load(file));
   }
+}
+
+// Regular expressions, with PCRE2 on the decoded text as the judge.
+void expect_as_pcre_on_text(const Tokenizer& t) {
+  const TokenTexts texts = token_texts(t, t.vocab_size());
+  std::mt19937 numbers(3);
+  for (const char* regex : {"(cat|dog) (saw|ran)", "\\bthe\\b.*\\bthe$", "^[a-z ]+\\W", "[^ -~]",
+                            "(?i)C[A\u00e9]T.", "t.{2,4}c"}) {
+    const Pcre pcre(regex);
+    const ByteDfa dfa = matches(regex, "test");
+    const TokenAutomaton automaton(dfa, texts, {});
+    std::size_t n_matches = 0;
+    for (int k = 0; k < 60; ++k) {
+      const Tokens prompt = k % 2 == 0 ? t.bos() : Tokens{t.encode("so").back()};
+      const Tokens tokens = random_tokens(t, numbers, numbers() % 20);
+      const std::string text = texts.continuation(prompt, tokens);
+      EXPECT_EQ(run(automaton, texts.nothing_in(prompt), tokens).accepts, dfa.accepts(text));
+      if (valid_utf8_prefix(text) != text.size()) continue;
+      const auto expected = pcre.matches(text);
+      ASSERT_TRUE(expected);
+      EXPECT_EQ(dfa.accepts(text), *expected) << regex << " in " << text;
+      n_matches += *expected;
+    }
+    EXPECT_GT(n_matches, 0u) << regex;
+  }
+}
+
+TEST(TokenAutomaton, AcceptsWhatPcreFindsInTheText) {
+  for (const std::string& file : tokenizer_files()) {
+    SCOPED_TRACE(file);
+    if (std::filesystem::exists(file)) expect_as_pcre_on_text(Tokenizer::load(file));
+  }
+}
+
+// Roots: where a match may begin next, but also where one is waited for.
+TEST(TokenAutomaton, RootsAreWhereMostTokensLead) {
+  const TokenTexts texts = token_texts(load_small(small_tokenizer()), 256);
+  const TokenAutomaton later(matches("a.*b", "test"), texts, {});
+  const std::uint32_t waiting = run(later, false, Tokens{'x', 'a'}).state;
+  EXPECT_TRUE(later.is_root(later.start()) && later.is_root(waiting));
+  EXPECT_NE(waiting, later.start());
+  const TokenAutomaton first(starts_with("abc"), texts, {});
+  EXPECT_TRUE(first.is_root(first.start()));
+  EXPECT_FALSE(first.is_root(run(first, false, Tokens{'a'}).state));
 }
 
 TEST(TokenAutomaton, StopTokensEndAText) {
