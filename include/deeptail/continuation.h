@@ -1,7 +1,6 @@
 // Events on what a model says after an input: a pattern in a continuation that is sampled as deployed, or greedy.
 //
-//   const TextPattern wizard = contains_text(" wizard", model, sampling);
-//   const ContinuationEvent event(wizard, {.temperature = 0.8, .max_tokens = 40});
+//   const auto event = make_text_event({.kind = TextEventKind::kContains, .value = " wizard", .within = 40}, model);
 //
 // The score is a guess of how nearly the pattern was finished: the largest chance, over the text's steps, to finish it
 // from there without starting anew. It comes from the logits that sampling needs anyway, and from a chance for every
@@ -15,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "deeptail/enum_names.h"
 #include "deeptail/event.h"
+#include "deeptail/load.h"
 #include "deeptail/patterns.h"
 #include "deeptail/sampling.h"
 
@@ -23,12 +24,18 @@ namespace [[gnu::visibility("default")]] deeptail {
 
 // What is looked for in a continuation.
 struct TextPattern {
-  std::string kind;   // "contains"
+  std::string kind;   // "contains": of TextEventKind
   std::string value;  // as the user said it
   TokenAutomaton automaton;
   std::optional<ByteDfa> dfa = {};         // on the text: says where a match is; none: the pattern is one of tokens
   std::optional<TokenTexts> texts = {};    // none: tokens have no texts
   std::string text = {};                   // for people: contains " wizard"
+};
+
+enum class TextEventKind { kStartsWith, kContains, kMatches, kTokensAny };
+template <>
+struct EnumNames<TextEventKind> {
+  static constexpr std::string_view kAll[] = {"starts_with", "contains", "matches", "tokens_any"};
 };
 
 struct LearnConfig {
@@ -84,5 +91,17 @@ class ContinuationPayoff final : public ContinuationEvent {
  private:
   std::size_t branches_;
 };
+
+// An event in words, as a user gives it.
+struct TextEventSpec {
+  TextEventKind kind = TextEventKind::kContains;
+  std::string value;       // a text, or a regular expression; of tokens: ids, separated by commas
+  std::size_t within = 0;  // tokens of the continuation; 0: as many as a text to start with has bytes
+  SamplingConfig sampling = {};  // but for stop and max_tokens
+  std::string stop = "";         // a token, "eos", "none"; "": eos where the model's files name one
+};
+std::unique_ptr<ContinuationEvent> make_text_event(const TextEventSpec& spec, const LoadedModel& model);
+// The tokens that end a text.
+std::vector<TokenId> stop_tokens(std::string_view stop, const LoadedModel& model);
 
 }  // namespace deeptail
