@@ -22,13 +22,8 @@ double number_of(const std::string& text, const char* flag, double low, double h
 }
 
 std::size_t count_of(const std::string& text, const char* flag, std::size_t most) {
-  std::uint64_t value = 0;
-  try {
-    value = parse_count(text);
-  } catch (const InputError&) {
-    value = 0;
-  }
-  if (value == 0 || value > most)
+  const std::uint64_t value = parse_count(text, flag);
+  if (value > most)
     throw InputError("{}: expected a whole number from 1 to {}, found {}", flag, most, quoted_text(text));
   return static_cast<std::size_t>(value);
 }
@@ -109,7 +104,9 @@ void add_event_flags(CLI::App& command, EventOptions& o, bool temperature) {
 
 void add_prompt_flags(CLI::App& command, PromptOptions& o) {
   constexpr const char* kQuestion = "The question";
-  command.add_option("--prompt", o.prompt, "Instead of --dist: one prompt, as text")->group(kQuestion);
+  command.add_option("--prompt", o.prompt, "Instead of --dist: one prompt, as text; \"\": the model begins")
+      ->type_name("PROMPT")
+      ->group(kQuestion);
   command
       .add_option("--prompts", o.prompts,
                   "Instead of --dist: a file of prompts, one a line, or JSONL with \"prompt\" and perhaps "
