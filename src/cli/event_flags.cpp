@@ -30,7 +30,7 @@ std::size_t count_of(const std::string& text, const char* flag, std::size_t most
 
 constexpr std::size_t kMostTokens = 1 << 20;
 
-TextEventSpec spec_of(const EventOptions& o, std::span<const TokenId> targets) {
+TextEventSpec text_spec_of(const EventOptions& o, std::span<const TokenId> targets) {
   TextEventSpec spec{.sampling = sampling_of(o), .stop = o.stop};
   if (!o.within.empty()) spec.within = count_of(o.within, "--within", kMostTokens);
   if (o.starts_with) spec.kind = TextEventKind::kStartsWith, spec.value = *o.starts_with;
@@ -134,7 +134,7 @@ std::unique_ptr<Event> make_event(const EventOptions& o, const LoadedModel& mode
   if (o.sampled && o.greedy) throw InputError("--sampled and --greedy: expected one of them");
   if (o.within.empty() && (o.contains || o.matches || o.tokens_any))
     throw InputError("{}: expected --within, the number of tokens of the continuation", given.front());
-  return make_text_event(spec_of(o, targets), model);
+  return make_text_event(text_spec_of(o, targets), model);
 }
 
 std::unique_ptr<InputLaw> make_law(const PromptOptions& o, const LoadedModel& model) {
