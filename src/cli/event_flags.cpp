@@ -45,22 +45,6 @@ TextEventSpec text_spec_of(const EventOptions& o, std::span<const TokenId> targe
   return spec;
 }
 
-//SHIM-BEGIN
-using LawSubject = LoadedModel;
-const LoadedModel& law_subject(const LoadedModel& m) { return m; }
-std::unique_ptr<InputLaw> law_of_prompt(const std::string& text, const LoadedModel& m) {
-  Distribution d;
-  d.name = "prompt";
-  d.d_vocab = m.config().d_vocab;
-  for (const TokenId id : m.tokenizer->tokenizer.encode_input(text)) {
-    d.positions.push_back(d.tables.size());
-    d.tables.push_back(TokenTable(fmt::format("{}", d.tables.size()), {id}, {1.0}, "prompt"));
-  }
-  return std::make_unique<TokenTables>(std::move(d));
-}
-std::unique_ptr<InputLaw> law_of_prompts(const std::string&, const LoadedModel&) { throw InputError("not yet"); }
-//SHIM-END
-
 }  // namespace
 
 std::vector<std::string_view> EventOptions::events() const {
@@ -142,7 +126,7 @@ std::unique_ptr<InputLaw> make_law(const PromptOptions& o, const LoadedModel& mo
   if (given != 1)
     throw InputError("expected one of --dist, --prompt and --prompts, found {}", given == 0 ? "none" : "more");
   if (!o.dist.empty()) return load_law(o.dist, model);
-  const LawSubject& subject = law_subject(model);
+  const LawSubject subject = law_subject(model);
   return o.prompt ? law_of_prompt(*o.prompt, subject) : law_of_prompts(o.prompts, subject);
 }
 
