@@ -32,6 +32,7 @@
 #include "deeptail/splitting.h"
 
 #include "deeptail/estimators.h"
+#include "deeptail/forecast.h"
 #include "deeptail/ga_amls.h"
 #include "deeptail/itgis.h"
 #include "deeptail/method_rows.h"
