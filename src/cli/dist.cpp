@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "cli/commands.h"
+#include "cli/dist_build.h"
 #include "cli/dist_laws.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -186,7 +187,7 @@ void print_samples(const DistOptions& options) {
 
 void add_dist(CLI::App& app) {
   CLI::App* dist =
-      app.add_subcommand("dist", "Input distributions and laws of prompts: list, show, sample, check");
+      app.add_subcommand("dist", "Input distributions and laws of prompts: list, show, sample, check, build");
   dist->require_subcommand(1);
   const auto options = std::make_shared<DistOptions>();
   CLI::App* list = dist->add_subcommand("list", "Distributions found by name");
@@ -217,6 +218,7 @@ void add_dist(CLI::App& app) {
   sub->add_flag("--text", options->text, "Show the text instead of ids (with --json: beside them)");
   with_model(sub, "Whose tokenizer; default with tables: any that fits; laws of text need it");
   sub->callback([options] { print_samples(*options); });
+  add_dist_build(*dist);
 }
 
 }  // namespace deeptail::cli
