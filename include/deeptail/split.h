@@ -1,6 +1,6 @@
 // Splitting by a score of your own: any model, any event. deeptail brings levels, moves, replicas and intervals.
 //
-//   CalledScores scores({.score = my_function, .batch = 1024, .length = law.facts().max_length});
+//   CalledScores scores({.score = my_function, .batch = 1024});
 //   const Estimate e = split(law, scores, {.budget = 1e5}, pool);
 #pragma once
 
@@ -26,7 +26,8 @@ struct CalledScoresConfig {
   BatchScore exact = {};    // a second, slower score that decides where the first is within `near` of a level
   double near = 0.0;        // the two differ by at most this
   std::size_t batch = 256;  // rows
-  std::size_t numbers = 0;  // uniform numbers that a score takes besides the input, for answers that are drawn
+  std::size_t numbers =
+      0;  // uniform numbers that a score takes besides the input, for answers that are drawn
   std::string text = "score >= 0";  // the event, for people
   void validate() const;
 };
@@ -66,5 +67,37 @@ class CalledScores {
 // the finished replicas say. Throws what the functions threw.
 Estimate split(const InputLaw& law, CalledScores& scores, const TokensplitConfig& config, ThreadPool& pool,
                const Watch& watch = {}, const Transformer* model = nullptr);
+
+// --- states of your own ---
+
+// States are known by their numbers; whoever made them keeps them. Copies of a particle share its state. Every function
+// returns false to stop.
+struct StateFunctions {
+  // states: [n] new ones, independent draws from the prior.
+  std::function<bool(std::uint64_t seed, std::span<std::int64_t> states)> sample;
+  // proposals: [n] new ones, each from one of the states, in a way that is reversible under the prior.
+  std::function<bool(std::span<const std::int64_t> states, std::uint64_t seed,
+                     std::span<std::int64_t> proposals)>
+      mutate;
+  std::function<bool(std::span<const std::int64_t> states, std::span<double> out)> score;
+  std::function<bool(std::span<const std::int64_t> states)> drop = {};  // nobody asks for these any more
+};
+struct SplitStatesConfig {
+  double budget = 1e5;  // scores
+  std::size_t replicas = 8;
+  std::uint64_t seed = 1;
+  double survive_fraction = 0.2;
+  std::size_t moves = 16;     // per level
+  std::size_t particles = 0;  // per replica; 0: what the budget allows
+  std::size_t kept = 3;       // states with the event that are not dropped
+  void validate() const;
+};
+struct StatesEstimate {
+  Estimate estimate = {};
+  std::vector<std::int64_t> states = {};  // some that have the event
+};
+// A pilot finds levels, replicas on these give the estimate. The watch is told scores.
+StatesEstimate split_states(const StateFunctions& functions, const SplitStatesConfig& config,
+                            const Watch& watch = {});
 
 }  // namespace deeptail

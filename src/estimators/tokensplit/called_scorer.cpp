@@ -70,7 +70,8 @@ class CalledScorer final : public Scorer {
   }
 
   // Some of the inputs, together.
-  bool ask(const EventInputs& inputs, std::span<const std::uint32_t> who, bool exactly, std::span<double> out) {
+  bool ask(const EventInputs& inputs, std::span<const std::uint32_t> who, bool exactly,
+           std::span<double> out) {
     const std::size_t length = inputs.inputs.length, n = service_.config().numbers;
     Inputs rows;
     rows.resize(who.size(), length);
@@ -134,8 +135,8 @@ class CalledScorer final : public Scorer {
 
 }  // namespace
 
-std::unique_ptr<Scorer> CalledEvent::scorer(const Transformer& model, const InputLaw& law, const ScorerOptions&,
-                                            ThreadPool&) const {
+std::unique_ptr<Scorer> CalledEvent::scorer(const Transformer& model, const InputLaw& law,
+                                            const ScorerOptions&, ThreadPool&) const {
   return std::make_unique<CalledScorer>(scores_.service(), *this, model.config(), law);
 }
 

@@ -11,7 +11,7 @@ namespace deeptail {
 namespace {
 
 // However long a population that does not wait takes for its next question, the others go on.
-constexpr auto kPatience = std::chrono::milliseconds(5);
+constexpr auto kLongestWait = std::chrono::milliseconds(5);
 constexpr std::size_t kMostRows = std::size_t{1} << 20;
 
 }  // namespace
@@ -20,7 +20,8 @@ void CalledScoresConfig::validate() const {
   if (!score) throw InputError("score: expected a function, found none");
   if (batch < 1 || batch > kMostRows)
     throw InputError("batch {}: expected a whole number from 1 to {}", batch, kMostRows);
-  if (!(near >= 0.0) || !std::isfinite(near)) throw InputError("near {}: expected a number of at least 0", near);
+  if (!(near >= 0.0) || !std::isfinite(near))
+    throw InputError("near {}: expected a number of at least 0", near);
 }
 
 // Rows of one population; on the stack of its thread.
@@ -115,7 +116,7 @@ void CalledScores::Service::work() {
   while (true) {
     wake_.wait(lock, [&] { return stop_ || rows_[0] + rows_[1] > 0; });
     if (stop_) return;
-    wake_.wait_for(lock, kPatience, [&] { return stop_ || worth_taking(); });
+    wake_.wait_for(lock, kLongestWait, [&] { return stop_ || worth_taking(); });
     if (rows_[0] + rows_[1] == 0) continue;
     take(batch);
     lock.unlock();
@@ -197,7 +198,8 @@ void CalledScores::Service::give_up(std::exception_ptr error) {
   rows_[0] = rows_[1] = 0;
 }
 
-CalledScores::CalledScores(CalledScoresConfig config) : service_(std::make_unique<Service>(std::move(config))) {}
+CalledScores::CalledScores(CalledScoresConfig config)
+    : service_(std::make_unique<Service>(std::move(config))) {}
 CalledScores::~CalledScores() = default;
 CalledScores::Counts CalledScores::counts() const { return service_->counts(); }
 const CalledScoresConfig& CalledScores::config() const { return service_->config(); }

@@ -93,7 +93,7 @@ class TokenScan {
   // Flops of a try: the mean over where it may be planted.
   double cost(const Candidate& c) const {
     const ModelConfig& config = place_.problem.model.config();
-    if (place_.problem.event.next_token() == nullptr) return forward_flops(config, dist_.length());
+    if (place_.problem.event.next_token() == nullptr) return place_.problem.score_flops();
     double flops = 2.0 * static_cast<double>(config.d_model * config.d_vocab);
     if (c.other == kNothing) return flops + rescoring_flops(config, dist_.length(), last_);
     const auto& positions = groups_[c.group].positions;

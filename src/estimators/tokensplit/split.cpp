@@ -31,6 +31,7 @@ Estimate split(const InputLaw& law, CalledScores& scores, const TokensplitConfig
                const Watch& watch, const Transformer* model) {
   TokensplitConfig config = wanted;
   if (config.budget == 0.0) config.budget = kSplitBudget;
+  if (scores.config().numbers > 0) config.tilt = Tilting::kNone;  // a scan knows nothing of them
   const CalledEvent event(scores, model);
   const auto go_on = [&](const Progress& p) { return goes_on(watch, p) && !scores.gave_up(); };
   Estimate e = tokensplit(model == nullptr ? Transformer::none() : *model, law, event, config, pool, go_on);
