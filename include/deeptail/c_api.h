@@ -153,7 +153,8 @@ typedef struct dt_batch {
   const double* numbers;   /* [n, n_numbers]: uniform, from 0 up to 1 */
 } dt_batch;
 /* out: [n]; at least 0: the event. Minus infinity is allowed, NaN is an error. Must give a row the same score whenever
- * and in whatever batch it is asked. Returns 0 to stop; the caller knows why. Called on the thread that called dt_split. */
+ * and in whatever batch it is asked. Returns 1 to go on; after anything else the run stops, and the caller knows why.
+ * Called on the thread that called dt_split. */
 typedef int (*dt_score)(void* user, const dt_batch* batch, double* out);
 typedef struct dt_scores {
   size_t size;
@@ -168,7 +169,7 @@ typedef struct dt_scores {
  * passes work is counted in, and the text of triggers; NULL: a score counts as one pass. out: as of dt_estimate. */
 DT_API dt_status dt_split(const dt_law* law, const dt_model* model, const dt_scores* scores, const char* settings,
                           const dt_hooks* hooks, dt_text* out);
-/* States of your own, by number: the caller keeps them. Every function returns 0 to stop. */
+/* States of your own, by number: the caller keeps them. Every function returns 1 to go on. */
 typedef struct dt_states {
   size_t size;
   void* user;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import sys
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
@@ -175,15 +176,53 @@ def _pointer(array: Array | None) -> int | None:
     return None if array is None else int(array.ctypes.data)
 
 
+_watchers: dict[int, _Watcher] = {}  # of calls under way, by the functions that C calls
+_other_hook: Callable[[Any], Any] = sys.unraisablehook
+
+
+def _unraisable(told: Any) -> Any:
+    """A signal may be handled before the first line of a function that C calls: ctypes can only report what it raises there."""
+    watcher = _watchers.get(id(told.object))
+    if watcher is None:
+        return _other_hook(told)
+    watcher.keep(told.exc_value if told.exc_value is not None else told.exc_type())
+    return None
+
+
+def _listen() -> None:
+    global _other_hook
+    if sys.unraisablehook is not _unraisable:
+        _other_hook, sys.unraisablehook = sys.unraisablehook, _unraisable
+
+
 class _Watcher:
     """Hooks of one call. An exception of a user's function stops the call, and is raised when that has returned."""
 
     def __init__(self, progress: Progress, on_result: Callable[[int, dict[str, Any]], Any] | None = None):
         self.error: BaseException | None = None
         self._progress, self._on_result = progress, on_result
-        # ctypes keeps no reference to these.
-        self._functions = (_KeepGoing(self._keep_going), _OnResult(self._result if on_result else _nothing))
-        self.hooks = _Hooks(ctypes.sizeof(_Hooks), None, *self._functions)
+        self._called: list[Callable[..., Any]] = []
+        self._kept: list[Any] = []  # ctypes keeps no reference to them
+        self.hooks = _Hooks(ctypes.sizeof(_Hooks), None, self.function(_KeepGoing, self._keep_going),
+                            self.function(_OnResult, self._result))
+
+    def function(self, kind: Any, called: Callable[..., Any]) -> Any:
+        """As C takes it, for as long as the call lasts."""
+        self._called.append(called)
+        self._kept.append(kind(called))
+        return self._kept[-1]
+
+    def run(self, call: Callable[[_Watcher], int], result: Callable[[], Any]) -> Any:
+        """What the call gives; raises what it or a user's function raised."""
+        _listen()
+        for called in self._called:
+            _watchers[id(called)] = self
+        try:
+            status = call(self)
+        finally:
+            for called in self._called:
+                _watchers.pop(id(called), None)
+        return self.finish(status, result)
 
     def _keep_going(self, _user: Any, told: Any) -> int:
         try:
@@ -226,23 +265,9 @@ class _Watcher:
         return partial()
 
 
-def _nothing(*_: Any) -> None:
-    return None
-
-
-def _run(call: Callable[[_Watcher], int], watcher: _Watcher, result: Callable[[], Any]) -> Any:
-    """A KeyboardInterrupt may also come between the call and what follows: then nothing is lost but the result."""
-    return watcher.finish(call(watcher), result)
-
-
 def add_data_folder(folder: str | os.PathLike[str]) -> None:
     """Models, laws and counts are looked for by name in its models/, distributions/ and truth/, too."""
     _check(_lib.dt_add_data_folder(os.fsencode(folder)))
-
-
-_data = Path(__file__).resolve().parent / "data"
-if _data.is_dir():
-    add_data_folder(_data)
 
 
 class _Handle:
@@ -424,9 +449,9 @@ def capture(model: Model, law: Law, count: int, seed: int = 1, threads: int = 0,
         return out[:n], last[:n] if n and last[0] >= 0 else None
 
     watcher = _Watcher(progress)
-    found = _run(lambda w: int(_lib.dt_capture(model.pointer, law.pointer, count, _count(seed, "seed"), threads,
+    found = watcher.run(lambda w: int(_lib.dt_capture(model.pointer, law.pointer, count, _count(seed, "seed"), threads,
                                                byref(w.hooks), _pointer(out), _pointer(last), byref(captured))),
-                 watcher, result)
+                        result)
     return found if found is not None else (out[:0], None)
 
 
@@ -461,7 +486,7 @@ def estimate(events: Sequence[Mapping[str, Any]], *, model: Model | None = None,
     text, given = _Text(), _json(dict(settings or {})).encode()
     watcher = _Watcher(progress, on_result)
     try:
-        found = _run(lambda w: int(_lib.dt_estimate(byref(question), given, byref(w.hooks), byref(text))), watcher,
+        found = watcher.run(lambda w: int(_lib.dt_estimate(byref(question), given, byref(w.hooks), byref(text))),
                      lambda: _lines(_take(text)))
     finally:
         _lib.dt_text_free(byref(text))
@@ -539,7 +564,7 @@ def _called(score: Score, watcher: _Watcher) -> Any:
             watcher.keep(error)
             return 0
 
-    return _Score(function)
+    return watcher.function(_Score, function)
 
 
 def split(law: Law, score: Score, *, exact: Score | None = None, near: float = 0.0, batch: int = 256, numbers: int = 0,
@@ -553,8 +578,8 @@ def split(law: Law, score: Score, *, exact: Score | None = None, near: float = 0
     given = _Scores(ctypes.sizeof(_Scores), None, *functions, float(near), _count(batch, "batch"), _count(numbers, "numbers"))
     text, asked = _Text(), _json(dict(settings or {})).encode()
     try:
-        found: dict[str, Any] | None = _run(
-            lambda w: int(_lib.dt_split(law.pointer, _handle(model), byref(given), asked, byref(w.hooks), byref(text))), watcher,
+        found: dict[str, Any] | None = watcher.run(
+            lambda w: int(_lib.dt_split(law.pointer, _handle(model), byref(given), asked, byref(w.hooks), byref(text))),
             lambda: json.loads(_take(text)))
     finally:
         _lib.dt_text_free(byref(text))
@@ -615,8 +640,8 @@ def split_state(sample: Callable[..., Any], mutate: Callable[..., Any], score: C
         _refuse_nan(scores, lambda row: f"state {objects[row]!r:.200}")
         np.ctypeslib.as_array(out, (n,))[:] = scores
 
-    functions = (_SampleStates(kept(do_sample)), _MutateStates(kept(do_mutate)), _ScoreStates(kept(do_score)),
-                 _DropStates(kept(store.drop)))
+    functions = (watcher.function(_SampleStates, kept(do_sample)), watcher.function(_MutateStates, kept(do_mutate)),
+                 watcher.function(_ScoreStates, kept(do_score)), watcher.function(_DropStates, kept(store.drop)))
     given, text = _States(ctypes.sizeof(_States), None, *functions), _Text()
     asked = _json(dict(settings or {})).encode()
 
@@ -626,8 +651,8 @@ def split_state(sample: Callable[..., Any], mutate: Callable[..., Any], score: C
         return found
 
     try:
-        answer: dict[str, Any] | None = _run(
-            lambda w: int(_lib.dt_split_states(byref(given), asked, byref(w.hooks), byref(text))), watcher, result)
+        answer: dict[str, Any] | None = watcher.run(
+            lambda w: int(_lib.dt_split_states(byref(given), asked, byref(w.hooks), byref(text))), result)
     finally:
         _lib.dt_text_free(byref(text))
     return answer
@@ -647,7 +672,7 @@ def call(what: str, arguments: Mapping[str, Any] | None = None, progress: Progre
     text, given = _Text(), _json(dict(arguments or {})).encode()
     watcher = _Watcher(progress)
     try:
-        return _run(lambda w: int(_lib.dt_call(what.encode(), given, byref(w.hooks), byref(text))), watcher,
+        return watcher.run(lambda w: int(_lib.dt_call(what.encode(), given, byref(w.hooks), byref(text))),
                     lambda: json.loads(_take(text)))
     finally:
         _lib.dt_text_free(byref(text))

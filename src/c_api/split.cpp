@@ -113,7 +113,7 @@ BatchScore on_caller(Caller& caller, const dt_scores& scores, dt_score function)
                          .numbers = units.data()};
     int go = 0;
     caller.on_caller([&] { go = function(scores.user, &batch, out.data()); });
-    if (go == 0) {
+    if (go != 1) {
       caller.stop();
       return false;
     }
@@ -156,8 +156,8 @@ StateFunctions functions_of(Caller& caller, const dt_states& s) {
     if (caller.stopped()) return false;
     int go = 0;
     caller.on_caller([&] { go = call(); });
-    if (go == 0) caller.stop();
-    return go != 0;
+    if (go != 1) caller.stop();
+    return go == 1;
   };
   StateFunctions out;
   out.sample = [=](std::uint64_t seed, std::span<std::int64_t> states) {

@@ -117,7 +117,7 @@ class Tokensplit {
     ScanResult scan;
     if (config_.budget >= kScanBudget)
       scan = scan_tokens(place_, kScanShare * config_.budget * unit_, derived_seed(config_.seed, kScanPart),
-                         pool_);
+                         pool_, &meter_);
     pay(scan.work);
     mixture_ = tilted(*prior, std::move(scan.plants));
     for (std::size_t c = 0; c < mixture_->size(); ++c)
