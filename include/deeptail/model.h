@@ -84,6 +84,8 @@ class Transformer {
   const ModelConfig& config() const { return config_; }
   const PackedWeights& packed() const { return *packed_; }  // as the CPU takes them
   ModelWeights raw_weights() const;  // as they are, for another backend: read once more, not kept
+  // The model of its first n blocks: its final residuals are blocks.{n - 1}.hook_resid_post of this one.
+  Transformer first_blocks(std::size_t n) const;
   const Head& head() const;          // lives as long as this model or a copy of it
 
  private:

@@ -73,6 +73,19 @@ ModelWeights Transformer::raw_weights() const {
   return weights;
 }
 
+Transformer Transformer::first_blocks(std::size_t n) const {
+  if (n == 0 || n > config_.n_layers)
+    throw InputError("{}: the first {} blocks: expected 1 to {}", where_, n, config_.n_layers);
+  Transformer out = *this;
+  if (n == config_.n_layers) return out;
+  out.config_.n_layers = n;
+  // Packed anew: the last block is packed otherwise than the others.
+  const TensorMap tensors = read_();
+  TensorTaker taker(tensors, where_);
+  out.packed_ = std::make_shared<const PackedWeights>(pack_weights(out.config_, taker, /*whole=*/false));
+  return out;
+}
+
 const Head& Transformer::head() const { return packed_->head; }
 
 namespace {
