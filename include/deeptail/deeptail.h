@@ -41,6 +41,7 @@
 #include "deeptail/qld.h"
 #include "deeptail/question.h"
 #include "deeptail/temperatures.h"
+#include "deeptail/trajectory.h"
 
 #include "deeptail/loss.h"
 
