@@ -17,6 +17,7 @@
 
 #include "deeptail/sampling.h"
 
+#include "deeptail/build_distribution.h"
 #include "deeptail/inputs.h"
 #include "deeptail/law.h"
 #include "deeptail/load.h"
