@@ -61,7 +61,7 @@ TEST_F(DistCommand, UsersOwnFileAndItsMistakes) {
   refused("dist show no/such.json", "cannot open");
   refused("dist sample hex --count many", "--count: expected a whole number from 1 to 2^62");
   refused("dist sample hex --count 2^80", "--count");
-  refused("dist", "dist: expected one of list, show, sample");
+  refused("dist", "dist: expected one of list, show, check, sample");
 }
 
 TEST_F(DistCommand, ABrokenFileDoesNotHideTheOthers) {
@@ -79,7 +79,7 @@ TEST_F(DistCommand, ABrokenFileDoesNotHideTheOthers) {
 
 TEST_F(DistCommand, UnknownWordsAreNamed) {
   refused("foo", "unknown command \"foo\"; expected one of estimate, truth");
-  refused("dist foo", "unknown command \"foo\"; expected one of list, show, sample");
+  refused("dist foo", "unknown command \"foo\"; expected one of list, show, check, sample");
   refused("bench foo --out x", "unknown command \"foo\"; expected one of run, export, tune");
 }
 
