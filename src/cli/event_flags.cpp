@@ -29,7 +29,7 @@ std::size_t count_of(const std::string& text, const char* flag, std::size_t most
   return static_cast<std::size_t>(value);
 }
 
-TextEventSpec spec_of(const EventOptions& o, std::span<const TokenId> targets) {
+TextEventSpec text_spec_of(const EventOptions& o, std::span<const TokenId> targets) {
   TextEventSpec spec{.sampling = sampling_of(o), .stop = o.stop};
   if (!o.within.empty()) spec.within = count_of(o.within, "--within", kMostTokens);
   if (o.starts_with) spec.kind = TextEventKind::kStartsWith, spec.value = *o.starts_with;
@@ -51,24 +51,6 @@ ScoreSettings score_settings(const EventOptions& o) {
         number_of(o.judge_timeout, "--judge-timeout", 0.0, 1e9, "seconds, a number above 0 and at most 1e9");
   return out;
 }
-
-//SHIM-BEGIN
-using LawSubject = LoadedModel;
-const LoadedModel& law_subject(const LoadedModel& m) { return m; }
-std::unique_ptr<InputLaw> law_of_prompt(const std::string& text, const LoadedModel& m) {
-  Distribution d;
-  d.name = "prompt";
-  d.d_vocab = m.config().d_vocab;
-  for (const TokenId id : m.tokenizer->tokenizer.encode_input(text)) {
-    d.positions.push_back(d.tables.size());
-    d.tables.push_back(TokenTable(fmt::format("{}", d.tables.size()), {id}, {1.0}, "prompt"));
-  }
-  return std::make_unique<TokenTables>(std::move(d));
-}
-std::unique_ptr<InputLaw> law_of_prompts(const std::string&, const LoadedModel&) {
-  throw InputError("not yet");
-}
-//SHIM-END
 
 }  // namespace
 
@@ -204,7 +186,7 @@ std::unique_ptr<Event> make_event(const EventOptions& o, const LoadedModel& mode
     throw InputError("{}: expected --within, the number of tokens of the continuation", given.front());
   if (o.judge || o.probe)
     return make_scored_event(specs_of(o).front(), deployed_sampling(o, model), score_settings(o), model);
-  return make_text_event(spec_of(o, targets), model);
+  return make_text_event(text_spec_of(o, targets), model);
 }
 
 std::unique_ptr<InputLaw> make_law(const PromptOptions& o, const LoadedModel& model) {
@@ -213,7 +195,7 @@ std::unique_ptr<InputLaw> make_law(const PromptOptions& o, const LoadedModel& mo
     throw InputError("expected one of --dist, --prompt and --prompts, found {}",
                      given == 0 ? "none" : "more");
   if (!o.dist.empty()) return load_law(o.dist, model);
-  const LawSubject& subject = law_subject(model);
+  const LawSubject subject = law_subject(model);
   return o.prompt ? law_of_prompt(*o.prompt, subject) : law_of_prompts(o.prompts, subject);
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kLearnPart = 0, kPayoffPilotPart = 1, kPlainPart = 2, kLevelsPart = 3,
                         kPayoffReplicaParts = 16;
-constexpr std::size_t kPilotBranches = 4, kMostBranches = 32;
+constexpr std::size_t kPilotBranches = 4, kMostBranches = 32, kMostAskedBranches = 4096;
 constexpr double kMostShare = 0.05;  // of the answer, that one text may pay
 
 class Payoff {
@@ -197,7 +197,8 @@ void PayoffConfig::validate() const {
   if (replicas < 2 || replicas > kMostReplicas)
     throw InputError("{} replicas: expected at least 2, since the interval comes from their spread, and at most {}",
                      replicas, kMostReplicas);
-  if (branches > 1000) throw InputError("{} branches: expected at most 1000", branches);
+  if (branches > kMostAskedBranches)
+    throw InputError("{} branches: expected at most {}", branches, kMostAskedBranches);
 }
 
 double text_budget(const ModelConfig& config, const InputLaw& law, const Event& event) {

@@ -34,7 +34,7 @@ MeanAndError mean_of(std::size_t n, const F& value) {
 // Four standard errors: a false alarm in 16,000 comparisons.
 TEST(Continuation, ScoresAndPayoffsHaveTheExactMean) {
   constexpr std::size_t kSteps = 4;
-  const std::size_t n = sized(20000, 2000);
+  const std::size_t n = sized(4000, 600);
   for (const bool llama : {false, true}) {
     const TinyModel tiny(llama, 5);
     TinyTruth truth(tiny.model(), tiny_sampling(kSteps));
