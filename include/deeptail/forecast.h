@@ -118,7 +118,7 @@ struct ForecastRequest {
   void validate() const;
 };
 
-struct Forecast {
+struct WorstForecast {
   std::uint64_t prompts = 0;                                   // whose chances the forecast was made from
   std::size_t top = 0;                                         // of them, that the tail was fitted to
   double log_mean = 0.0, log_median = 0.0, log_largest = 0.0;  // of these chances
@@ -132,7 +132,7 @@ struct Forecast {
   double seconds = 0.0;
 };
 // The watch is told chances.
-Forecast forecast(const LoadedModel& model, const InputLaw& law, const ForecastRequest& request,
+WorstForecast forecast_prompts(const LoadedModel& model, const InputLaw& law, const ForecastRequest& request,
                   ThreadPool& pool, const Watch& watch = {});
 
 }  // namespace deeptail

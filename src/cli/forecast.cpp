@@ -68,7 +68,7 @@ std::string interval_text(const WorstOf& w) {
   return fmt::format("[{}, {}]", short_p(w.log_low), short_p(w.log_high));
 }
 
-void print_text(const Forecast& f, const ForecastOptions& o, const ForecastRequest& request,
+void print_text(const WorstForecast& f, const ForecastOptions& o, const ForecastRequest& request,
                 const InputLaw& law) {
   fmt::print("How likely, after the worst of n prompts of {}, {} starts with {}\n",
              printable(law.facts().name), printable(o.model), quoted_text(request.text));
@@ -104,7 +104,7 @@ OrderedJson json_of_worst(const WorstOf& w) {
           {"log_interval", {json_number(w.log_low), json_number(w.log_high)}}};
 }
 
-void print_as_json(const Forecast& f, const ForecastRequest& request, const LoadedModel& model,
+void print_as_json(const WorstForecast& f, const ForecastRequest& request, const LoadedModel& model,
                    const InputLaw& law) {
   OrderedJson worst = OrderedJson::array();
   for (std::size_t i = 0; i < request.queries.size(); ++i) {
@@ -146,7 +146,7 @@ void run_forecast(const ForecastOptions& o) {
   ThreadPool pool;
   catch_interrupts();
   meter.restart({.label = "forecast", .unit = "chances"});
-  const Forecast found = forecast(model, *law, request, pool, shown_until_interrupted(meter));
+  const WorstForecast found = forecast_prompts(model, *law, request, pool, shown_until_interrupted(meter));
   meter.clear();
   if (o.json)
     print_as_json(found, request, model, *law);

@@ -58,7 +58,7 @@ std::vector<double> chances_of(Elicitation& asked, const InputLaw& law, const In
   return out;
 }
 
-void summarise(std::vector<double> log_p, Forecast& out) {
+void summarise(std::vector<double> log_p, WorstForecast& out) {
   std::sort(log_p.begin(), log_p.end());
   out.prompts = log_p.size();
   out.log_median = log_p[log_p.size() / 2];
@@ -80,7 +80,7 @@ void ForecastRequest::validate() const {
     throw InputError("{} prompts: expected 1 to 2^40", prompts);
 }
 
-Forecast forecast(const LoadedModel& model, const InputLaw& law, const ForecastRequest& request,
+WorstForecast forecast_prompts(const LoadedModel& model, const InputLaw& law, const ForecastRequest& request,
                   ThreadPool& pool, const Watch& watch) {
   request.validate();
   const Stopwatch stopwatch;
@@ -88,7 +88,7 @@ Forecast forecast(const LoadedModel& model, const InputLaw& law, const ForecastR
   if (finite != nullptr) check_equally_likely(*finite);
   const Inputs all = finite != nullptr ? prompts_of(*finite) : Inputs();
   Elicitation asked(model, request.text, request.sampling, law.facts().max_length, pool);
-  Forecast out;
+  WorstForecast out;
   const std::vector<double> log_p =
       chances_of(asked, law, finite != nullptr ? &all : nullptr,
                  finite != nullptr ? all.size() : request.prompts, request.seed, pool, watch);

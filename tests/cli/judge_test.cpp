@@ -8,7 +8,7 @@ class JudgeCommand : public CliTest {
  protected:
   // Counts the letters a to f of the continuation.
   static constexpr const char* kJudge =
-      "--judge 'awk -F\"continuation\" \"{ print gsub(/[a-f]/, \\\"\\\", \\$2); fflush() }\"' --within 4";
+      "--judge 'awk -W interactive -F\"continuation\" \"{ print gsub(/[a-f]/, \\\"\\\", \\$2); fflush() }\"' --within 4";
 };
 
 TEST_F(JudgeCommand, EstimatesAgreeWithPlainSampling) {

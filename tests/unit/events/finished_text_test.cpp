@@ -100,7 +100,7 @@ TEST(FinishedText, AJudgeSeesTheContinuation) {
   const TinyModel tiny(false, 4);
   const TinyPrompts law;
   const auto judge = std::make_shared<const Judge>(
-      JudgeConfig{.command = "awk -F'\"continuation\":' '{ print gsub(/b/, \"\", $2); fflush() }'",
+      JudgeConfig{.command = "awk -W interactive -F'\"continuation\":' '{ print gsub(/b/, \"\", $2); fflush() }'",
                   .threshold = 2.0},
       tiny_texts());
   const FinishedTextEvent event(judged_by_length(4), judge, tiny_sampling(4), tiny_texts());
