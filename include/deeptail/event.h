@@ -63,6 +63,8 @@ class Scorer {
   }
   // accept[i] = (score of proposal i >= level). Accepted ones are held instead of what they are copies of.
   virtual Work decide(double level, const Proposals& proposals, std::span<std::uint8_t> accept) = 0;
+  // Scores cannot be had any more, so what was given since is none: the user wants to stop.
+  virtual bool gave_up() const { return false; }
 
   // Of events with answers, for the inputs of the last call of scores, rescore or decide: [n], until the next one.
   virtual TokenBatch answers() const { return {}; }
@@ -116,6 +118,8 @@ class Event {
   // Texts of an input and its answer, and where in it the event is; without a tokenizer there are none.
   virtual AnswerText answer_text(std::span<const TokenId> input, std::span<const TokenId> answer) const;
   virtual std::string json() const { return ""; }  // as an object; "": text() says it all
+  // False: scores come from elsewhere, and whoever asks waits for them.
+  virtual bool runs_model() const { return true; }
 
   // Where the event is that the most likely next token is one of these: for methods that look at activations
   // or gradients. Else null.

@@ -53,6 +53,10 @@ void PayoffSample::keep_trigger(std::size_t i, std::uint64_t sample, double log_
   if (answer.empty()) return;
   if (triggers_.size() == kTriggers && !(log_payoff > triggers_.back().margin)) return;
   const auto input = inputs_.sequence(i);
+  if (std::any_of(triggers_.begin(), triggers_.end(), [&](const Trigger& t) {
+        return std::ranges::equal(t.tokens, input) && std::ranges::equal(t.answer, answer);
+      }))
+    return;
   if (triggers_.size() == kTriggers) triggers_.pop_back();
   Trigger trigger{.sample = sample,
                   .tokens = {input.begin(), input.end()},

@@ -77,6 +77,7 @@ void InputParticles::scores(std::span<double> out) {
     work_ += scorer_->scores(
         {all.inputs.part(first, n), all.numbers.subspan(first * event_parts_, n * event_parts_)},
         out.subspan(first, n));
+    if (scorer_->gave_up() && !policy_.goes_on(work_)) return;
     keep_answers(first, n);
   }
 }

@@ -118,7 +118,7 @@ class Tokensplit {
     ScanResult scan;
     if (config_.budget >= kScanBudget)
       scan = scan_tokens(place_, kScanShare * config_.budget * unit_, derived_seed(config_.seed, kScanPart),
-                         pool_);
+                         pool_, &meter_);
     pay(scan.work);
     mixture_ = tilted(*prior, std::move(scan.plants));
     for (std::size_t c = 0; c < mixture_->size(); ++c)
@@ -238,7 +238,7 @@ Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& 
   const TokensplitConfig config = with_budget(wanted, place.problem, CpuPlace::kDevice);
   require_memory(config, bytes_side_by_side(place, config, pool.size(), asked_sizes(config)));
   const Stopwatch stopwatch;
-  const bool tables = law.tables() != nullptr && event.answer_length() == 0;
+  const bool tables = law.tables() != nullptr && event.runs_model() && event.answer_length() == 0;
   const auto table = tables ? first_layer_table(model, *law.tables(), pool) : nullptr;
   std::optional<Screen> screen;
   if (event.next_token() != nullptr)
