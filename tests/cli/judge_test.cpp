@@ -1,4 +1,4 @@
-// Judges and probes, run as a user runs them.
+// Judges, probes and forecasts, run as a user runs them.
 #include "cli/run_binary.h"
 
 namespace deeptail {
@@ -8,14 +8,15 @@ class JudgeCommand : public CliTest {
  protected:
   // Counts the letters a to f of the continuation.
   static constexpr const char* kJudge =
-      "--judge 'awk -W interactive -F\"continuation\" \"{ print gsub(/[a-f]/, \\\"\\\", \\$2); fflush() }\"' --within 4";
+      "--judge 'awk -W interactive -F\"continuation\" \"{ print gsub(/[a-f]/, \\\"\\\", \\$2); fflush() }\"' "
+      "--within 4";
 };
 
 TEST_F(JudgeCommand, EstimatesAgreeWithPlainSampling) {
-  const std::string question = std::string("estimate --model dt-1l --dist hex ") + kJudge + " --threshold 9 ";
-  const Json split = json(question + "--budget 3000 --seed 2"),
+  const std::string question = std::string("estimate --model dt-1l --dist hex ") + kJudge + " --threshold 4 ";
+  const Json split = json(question + "--budget 4000 --seed 2"),
              plain = json(question + "--method mc --budget 3000");
-  EXPECT_EQ(split.at("event").at("threshold"), 9.0);
+  EXPECT_EQ(split.at("event").at("threshold"), 4.0);
   EXPECT_EQ(split.at("event").at("within"), 4);
   EXPECT_EQ(split.at("guarantee"), "unbiased");
   ASSERT_GT(plain.at("p").get<double>(), 0.0);
@@ -47,6 +48,40 @@ TEST_F(JudgeCommand, AProbeOfThePrompt) {
       write("small.json", R"({"format":"deeptail-probe-1","layer":0,"position":"prompt","direction":[1,2]})");
   refused("estimate --model dt-1l --dist hex --probe '" + small + "' --threshold 5",
           "a direction of 2 numbers");
+}
+
+class ForecastCommand : public CliTest {};
+
+TEST_F(ForecastCommand, OfAPoolAndOfALaw) {
+  std::string prompts;
+  for (int i = 0; i < 30; ++i) prompts += fmt::format("The house of number {}\n", i);
+  const std::string rest = "' --starts-with ' king' --queries 10,1e6";
+  const Json pool = json("forecast --model dt-1l --prompts '" + write("prompts.txt", prompts) + rest);
+  EXPECT_EQ(pool.at("prompts"), 30);
+  const Json& worst = pool.at("worst");
+  ASSERT_EQ(worst.size(), 2u);
+  EXPECT_TRUE(worst[0].at("splitting").is_null());
+  EXPECT_EQ(worst[1].at("pool").at("log_p"), pool.at("largest_log_p"));
+  EXPECT_GT(worst[1].at("forecast").at("p").get<double>(), worst[0].at("forecast").at("p").get<double>());
+  const Json law = json("forecast --model dt-1l --dist 'hex" + rest + " --from 50 --budget 1000 --seed 3");
+  EXPECT_TRUE(law.at("worst")[0].at("pool").is_null());
+  const Json& found = law.at("worst")[0].at("splitting");
+  EXPECT_LE(found.at("interval")[0].get<double>(), found.at("p").get<double>());
+  const Outcome text = run("forecast --model dt-1l --prompts '" + path("prompts.txt") + rest);
+  EXPECT_NE(text.out.find("exact for these 30 prompts"), std::string::npos) << text.out;
+}
+
+TEST_F(ForecastCommand, BadQueriesAreRefused) {
+  const std::string question = "forecast --model dt-1l --dist hex --starts-with a --queries ";
+  refused(question + "0", "--queries: expected numbers from 1 on");
+  refused(question + "1e3,,5", "--queries: expected numbers from 1 on");
+  refused(question + "nan", "--queries: expected numbers from 1 on");
+  refused(question + "10 --from 0", "--from");
+  refused(question + "10 --top 2", "top 2: expected at least 3");
+  refused(question + "10 --budget -1", "--budget");
+  refused(question + "10 --temperature 0", "--temperature");
+  refused("forecast --model dt-1l --starts-with a --queries 10",
+          "expected one of --dist, --prompt and --prompts");
 }
 
 }  // namespace
