@@ -81,7 +81,7 @@ class _Texts:
     def explain(self, tokens: Any, numbers: Any) -> dict[str, Any]:
         """A trigger's prompt and continuation, drawn again in a batch of the usual shape."""
         rows = np.tile(np.asarray(tokens, dtype=np.int32), (self.batch, 1))
-        drawn = self.draw(rows, None, np.tile(np.asarray(numbers, dtype=np.uint64), (self.batch, 1)))
+        drawn = self.draw(rows, None, np.tile(np.asarray(numbers, dtype=np.float64), (self.batch, 1)))
         return {"prompt": self.text(tokens), "continuation": self.text(drawn[0].tolist())}
 
 
