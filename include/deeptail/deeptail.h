@@ -17,6 +17,7 @@
 
 #include "deeptail/sampling.h"
 
+#include "deeptail/build_distribution.h"
 #include "deeptail/inputs.h"
 #include "deeptail/law.h"
 #include "deeptail/load.h"
@@ -32,6 +33,7 @@
 #include "deeptail/splitting.h"
 
 #include "deeptail/estimators.h"
+#include "deeptail/forecast.h"
 #include "deeptail/ga_amls.h"
 #include "deeptail/itgis.h"
 #include "deeptail/method_rows.h"
@@ -39,6 +41,7 @@
 #include "deeptail/mhis.h"
 #include "deeptail/qld.h"
 #include "deeptail/question.h"
+#include "deeptail/split.h"
 #include "deeptail/temperatures.h"
 
 #include "deeptail/loss.h"

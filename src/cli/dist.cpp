@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "cli/commands.h"
+#include "cli/dist_build.h"
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/tokens.h"
@@ -172,7 +173,7 @@ void print_samples(const DistOptions& options) {
 }  // namespace
 
 void add_dist(CLI::App& app) {
-  CLI::App* dist = app.add_subcommand("dist", "Input distributions: list, show, sample");
+  CLI::App* dist = app.add_subcommand("dist", "Input distributions: list, show, sample, build");
   dist->require_subcommand(1);
   const auto options = std::make_shared<DistOptions>();
   CLI::App* list = dist->add_subcommand("list", "Distributions found by name");
@@ -194,6 +195,7 @@ void add_dist(CLI::App& app) {
   sub->add_flag("--text", options->text, "Show the text instead of ids (with --json: beside them)");
   sub->add_option("--model", options->model, "With --text: whose tokenizer; default: any that fits");
   sub->callback([options] { print_samples(*options); });
+  add_dist_build(*dist);
 }
 
 }  // namespace deeptail::cli

@@ -51,6 +51,8 @@ constexpr struct {
     {"deeptail dist list", "deeptail dist list"},
     {"deeptail dist show", "deeptail dist show hex"},
     {"deeptail dist sample", "deeptail dist sample hex --count 5 --seed 1 --text"},
+    {"deeptail dist build", "deeptail dist build hex --tokenizer models/tokenizer.json --out hex.json"},
+    {"deeptail dist from-text", "deeptail dist from-text README.md --tokenizer dt-1l --length 16 --out readme.json"},
     {"deeptail activations", "deeptail activations capture --model dt-1l --dist hex --out a.npy"},
     {"deeptail activations capture", "deeptail activations capture --model dt-1l --dist hex --out a.npy"},
     {"deeptail bench", "deeptail bench run suites/quick.toml --out runs/quick"},

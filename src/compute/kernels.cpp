@@ -16,3 +16,5 @@
 #include "compute/rotary-inl.h"
 #include "compute/screen-inl.h"
 #include "compute/softmax-inl.h"
+// attend_kept calls it.
+#include "compute/kept_keys-inl.h"

@@ -83,5 +83,25 @@ TEST_F(DistCommand, UnknownWordsAreNamed) {
   refused("bench foo --out x", "unknown command \"foo\"; expected one of run, export, tune");
 }
 
+TEST_F(DistCommand, BuildsForATokenizerAndFromText) {
+  const std::string root = std::string(DEEPTAIL_TEST_DATA) + "/../..";
+  const std::string tokenizer = " --tokenizer " + root + "/models/tokenizer.json";
+  const Outcome built = run("dist build caps" + tokenizer + " --counts " + root +
+                            "/training/token_counts.json --out " + path("caps.json"));
+  EXPECT_EQ(built.code, 0) << built.err;
+  EXPECT_EQ(read(path("caps.json")), read(root + "/distributions/caps.json"));
+  write("text.txt", "to be or not to be\n");
+  const Outcome text = run("dist from-text " + path("text.txt") + tokenizer + " --quiet --length 3 --out " +
+                           path("mine.json"));
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_EQ(json("dist show " + path("mine.json")).at("length"), 4);
+  for (const char* bad : {"dist build hexx", "dist build camel", "dist build icl --corpus x.txt",
+                          "dist build hex --bos 99999", "dist from-text none.txt"}) {
+    const Outcome refused = run(bad + tokenizer + " --quiet --out " + path("no.json"));
+    EXPECT_EQ(refused.code, 2) << bad << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(path("no.json"))) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace deeptail
