@@ -8,7 +8,7 @@ intervals.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional, TypeVar, Union, overload
 
@@ -27,6 +27,7 @@ __all__ = ["Score", "check_score", "score", "split", "split_state"]
 
 BATCH = 1024
 ScoreFunction = Callable[..., Any]
+Explain = Callable[[Sequence[int]], Mapping[str, Any]]
 State = TypeVar("State")
 
 
@@ -39,7 +40,7 @@ class Score:
     numbers: int = 0  # random numbers beside each input, for answers that are drawn
     name: str = "score"
     wants: tuple[str, ...] = ()  # of lengths and numbers
-    explain: Optional[Callable[..., Any]] = field(default=None, repr=False)  # the text of a drawn answer
+    explain: Optional[Explain] = field(default=None, repr=False)  # of a trigger's tokens: prompt, continuation, match
 
     def __call__(self, tokens: Any, lengths: Any = None, numbers: Any = None) -> Any:
         given = {"lengths": lengths, "numbers": numbers}
@@ -60,7 +61,7 @@ def _wants(function: ScoreFunction, numbers: int) -> tuple[str, ...]:
 def score(function: ScoreFunction) -> Score: ...
 @overload
 def score(
-    function: None = None, *, batch: int = BATCH, numbers: int = 0, name: Optional[str] = None, explain: Optional[Callable[..., Any]] = None
+    function: None = None, *, batch: int = BATCH, numbers: int = 0, name: Optional[str] = None, explain: Optional[Explain] = None
 ) -> Callable[[ScoreFunction], Score]: ...
 def score(
     function: Optional[ScoreFunction] = None,
@@ -68,7 +69,7 @@ def score(
     batch: int = BATCH,
     numbers: int = 0,
     name: Optional[str] = None,
-    explain: Optional[Callable[..., Any]] = None,
+    explain: Optional[Explain] = None,
 ) -> Union[Score, Callable[[ScoreFunction], Score]]:
     """Makes a score of a function of a batch: int32 [batch, length], one shape always, to batch numbers.
 
@@ -188,11 +189,11 @@ def split(
 
 
 def _explained(values: dict[str, Any], made: Score) -> dict[str, Any]:
-    """Triggers of drawn answers, with their continuations: they are drawn again with the same numbers."""
+    """Triggers of drawn answers, with what the score remembers of them."""
     triggers = values.get("triggers") or []
-    if made.explain is None or not triggers or "numbers" not in triggers[0]:
+    if made.explain is None or not triggers:
         return values
-    return {**values, "triggers": [{**t, **made.explain(t["tokens"], t["numbers"])} for t in triggers]}
+    return {**values, "triggers": [{**t, **made.explain(t["tokens"])} for t in triggers]}
 
 
 def split_state(

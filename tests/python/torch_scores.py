@@ -235,7 +235,7 @@ class Splitting(unittest.TestCase):
         self.assertLess(np.abs(dt.torch.last_logits(hf, rows(8, 9, 512)).numpy() - dt.load(STORIES).logits(rows(8, 9, 512))).max(), 1e-3)
         law = dt.Law.positions([1], d_vocab=512, name="start")
         score = dt.torch.continuation_score(hf, tokenizer, dt.contains(" castle", within=40), batch=512)
-        r = dt.split(law, score, budget=4000, seed=1, check=False)
+        r = dt.split(law, score, budget=4000, replicas=4, seed=1, check=False)
         self.assertLess(abs(math.log10(r.p / (134958 / 41943040))), 0.4)
         self.assertTrue(all(" castle" in trigger.continuation for trigger in r.triggers))
 

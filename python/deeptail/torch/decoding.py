@@ -94,7 +94,7 @@ class _Stepper:
 def decode_steps(
     model: Any, rows: Rows, numbers: Any, sampling: Sampling, before: Optional[BeforeStep] = None, after: Optional[AfterStep] = None
 ) -> Tensor:
-    """The drawn tokens, [n, n_steps]; after a stop token, that token again."""
+    """The drawn tokens, [n, n_steps]; after a stop token, that token again; -1 where nobody asked any more."""
     u = torch.as_tensor(np.ascontiguousarray(numbers, dtype=np.float64), device=rows.tokens.device)
     n, n_steps = u.shape
     stop = torch.tensor(sampling.stop, device=rows.tokens.device, dtype=torch.long)
@@ -114,7 +114,7 @@ def decode_steps(
         if len(stop):
             ended = ended | torch.isin(token, stop)
         if finished:
-            drawn[:, t + 1 :] = token[:, None]
+            drawn[:, t + 1 :] = -1  # not drawn
             break
     return drawn
 

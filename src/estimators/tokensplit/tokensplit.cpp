@@ -84,7 +84,7 @@ class Tokensplit {
 
   Estimate run() {
     const TokenProblem& problem = place_.problem;
-    check_varies(problem.law);
+    if (problem.event.n_parts() == 0) check_varies(problem.law);
     Estimate e{.method = "tokensplit", .guarantee = Guarantee::kUnbiased, .seed = config_.seed};
     if (const Target* target = problem.event.next_token()) e.target = target->ids();
     choose_strata();
