@@ -58,9 +58,10 @@ def synchronise(model):
 
 
 def spread(tokens, q, count, seed=1):
-    """count of these tokens, evenly over log q."""
+    """count of these tokens, evenly over log q, in an order that is fair where the time ends."""
     order = np.argsort(q)
-    return [int(tokens[order[k]]) for k in np.unique(np.linspace(0, len(order) - 1, count).astype(int))]
+    chosen = [int(tokens[order[k]]) for k in np.unique(np.linspace(0, len(order) - 1, count).astype(int))]
+    return [chosen[k] for k in np.random.default_rng(seed).permutation(len(chosen))]
 
 
 def measure(name, model, law, truth, targets, arguments, deadline):

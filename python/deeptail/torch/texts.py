@@ -115,8 +115,9 @@ def _sampling(model: Any, tokenizer: Any, event: Continuation) -> Sampling:
 def _where(event: Continuation, said: str) -> dict[str, Any]:
     if event.kind not in ("contains", "starts_with"):
         return {}
-    at = said.find(str(event.what))
-    return {"match": [at, at + len(str(event.what))]} if at >= 0 else {}
+    text = str(event.what).encode()
+    at = said.encode().find(text)
+    return {"match": [at, at + len(text)]} if at >= 0 else {}
 
 
 def continuation_score(
