@@ -137,6 +137,21 @@ class Decoder {
   std::unique_ptr<Impl> impl_;
 };
 
+// What follows each of many prompts, in new tokens alone. A stop token is the last one.
+struct Continuations {
+  std::size_t max_tokens = 0;
+  std::vector<TokenId> tokens = {};         // [n, max_tokens]; 0 beyond a continuation's length
+  std::vector<std::uint32_t> lengths = {};  // [n]
+  std::size_t size() const { return lengths.size(); }
+  std::span<const TokenId> of(std::size_t i) const {
+    return std::span(tokens).subspan(i * max_tokens, lengths[i]);
+  }
+};
+// numbers: [n, max_tokens]: number t of a text drives its t-th new token; none where decoding is greedy. Throws InputError where
+// prompt and new tokens are more than the model takes.
+Continuations continue_texts(const Transformer& model, const SamplingConfig& config, TokenBatch prompts,
+                             std::span<const std::uint64_t> numbers, ThreadPool& pool);
+
 // Floating-point operations of positions [first, length) of a text, with the logits of each.
 double decoding_flops(const ModelConfig& config, std::size_t first, std::size_t length);
 

@@ -23,7 +23,7 @@ struct Bos {
   TokenId id = 0;               // of Kind::token
 };
 
-// Immutable once loaded: every member is const and may be called from any number of threads.
+// Immutable once loaded: every member is const and may be called from any number of threads. A copy is the same one.
 class Tokenizer {
  public:
   // Reads a tokenizer.json and, where it has no template for special tokens, add_bos_token of the
@@ -33,10 +33,6 @@ class Tokenizer {
   static Tokenizer parse(std::string_view json, std::string_view where, std::string_view config = {});
   // For readers of other files inside the library.
   static Tokenizer make(const TokenizerSpec& spec, std::string_view where);
-
-  Tokenizer(Tokenizer&&) noexcept;
-  Tokenizer& operator=(Tokenizer&&) noexcept;
-  ~Tokenizer();
 
   // The ids HuggingFace's library gives with add_special_tokens=False: added tokens in the text are
   // recognised, none is put around it. Any bytes: the text is cut into its longest runs of valid UTF-8, each
@@ -69,8 +65,8 @@ class Tokenizer {
 
  private:
   struct Impl;
-  explicit Tokenizer(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Tokenizer(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
 };
 
 }  // namespace deeptail

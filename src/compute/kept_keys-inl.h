@@ -6,11 +6,10 @@
 #include <limits>
 
 #include "compute/lanes-inl.h"
+#include "hwy/contrib/math/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace deeptail::HWY_NAMESPACE {
-
-constexpr std::size_t kHeadsAtOnce = 4;
 
 // Scores of kHeads heads with kPanels panels [d_head][16]. out: [kHeads, 16 * kPanels].
 template <std::size_t kHeads, std::size_t kPanels>
@@ -130,28 +129,66 @@ void value_sums(const KeptShape& s, std::span<const KeptKeys> pieces, std::size_
 }
 
 template <std::size_t kHeads>
-void attend_heads(const KeptShape& s, std::span<const KeptKeys> pieces, std::size_t n, std::size_t first_head,
-                  const float* q, Rows p, float* z) {
+void score_heads(const KeptShape& s, std::span<const KeptKeys> pieces, std::size_t first_head, const float* q,
+                 Rows p) {
   for (std::size_t h = first_head; h < s.n_heads; h += s.kv_groups) {
-    const float* q_h = q + h * s.d_head;
     std::size_t at = 0;
     for (const KeptKeys& piece : pieces) {
       const float* keys = piece.keys + h / s.kv_groups * piece.head_stride;
       const std::size_t n_panels = (piece.n + kPanel - 1) / kPanel;
       const Rows out{p.row(h) + at, p.stride};
       if (s.order == KeptShape::Order::kChain)
-        chain_dots<kHeads>(n_panels, s.d_head, keys, q_h, out);
+        chain_dots<kHeads>(n_panels, s.d_head, keys, q + h * s.d_head, out);
       else
-        lane_dots<kHeads>(n_panels, s.d_head, keys, q_h, out);
+        lane_dots<kHeads>(n_panels, s.d_head, keys, q + h * s.d_head, out);
       at += piece.n;
     }
-    const std::size_t padded = round_up(n, kPanel);
-    for (std::size_t i = h; i < h + kHeads; ++i) {
-      for (std::size_t j = n; j < padded; ++j) p.row(i)[j] = -std::numeric_limits<float>::infinity();
-      softmax_row(padded, s.scale, p.row(i));
-    }
   }
-  value_sums<kHeads>(s, pieces, first_head, p, z);
+}
+
+// softmax_row of kRows rows at once, whose chains hide each other's latency. Columns from n up to a multiple of sixteen
+// become zero. (They are masked in vectors: a vector load after stores of single floats would wait for them.)
+template <std::size_t kRows>
+HWY_INLINE void softmax_heads(std::size_t n, float scale, Rows p) {
+  const D d;
+  const V never = hn::Set(d, -std::numeric_limits<float>::infinity()), vscale = hn::Set(d, scale);
+  const std::size_t end = round_up(n, kPanel), last = end - kPanel;
+  Lanes16 top[kRows], sum[kRows];
+  for (std::size_t r = 0; r < kRows; ++r) {
+    Lanes16 edge = load16(p.row(r) + last);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const std::size_t at = last + v * kLanes;
+      edge.v[v] = hn::IfThenElse(hn::FirstN(d, n > at ? n - at : 0), edge.v[v], never);
+    }
+    store16(edge, p.row(r) + last);
+    top[r] = edge, sum[r] = zero16();
+  }
+  for (std::size_t i = 0; i < last; i += kPanel)
+    for (std::size_t r = 0; r < kRows; ++r) top[r] = map16(MaxOp(), top[r], load16(p.row(r) + i));
+  V best[kRows];
+  for (std::size_t r = 0; r < kRows; ++r) best[r] = hn::Set(d, fold16(top[r], MaxOp()));
+  for (std::size_t i = 0; i < end; i += kPanel)
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const auto weight = [&](V v) { return hn::Exp(d, hn::Mul(vscale, hn::Sub(v, best[r]))); };
+      const Lanes16 e = map16(weight, load16(p.row(r) + i));
+      store16(e, p.row(r) + i);
+      sum[r] = map16(AddOp(), sum[r], e);
+    }
+  V inverse[kRows];
+  for (std::size_t r = 0; r < kRows; ++r) inverse[r] = hn::Set(d, 1.0f / fold16(sum[r], AddOp()));
+  for (std::size_t i = 0; i < end; i += kPanel)
+    for (std::size_t r = 0; r < kRows; ++r)
+      store16(map16([&](V v) { return hn::Mul(v, inverse[r]); }, load16(p.row(r) + i)), p.row(r) + i);
+}
+
+// Calls body.operator()<k>(first) for parts [first, first + k) of n, k at most four.
+template <class Body>
+HWY_INLINE void in_fours(std::size_t n, Body body) {
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4) body.template operator()<4>(i);
+  if (n - i == 3) body.template operator()<3>(i);
+  if (n - i == 2) body.template operator()<2>(i);
+  if (n - i == 1) body.template operator()<1>(i);
 }
 
 void attend_kept_all(const KeptShape& s, std::span<const KeptKeys> pieces, const float* q, float* scratch,
@@ -159,21 +196,9 @@ void attend_kept_all(const KeptShape& s, std::span<const KeptKeys> pieces, const
   std::size_t n = 0;
   for (const KeptKeys& piece : pieces) n += piece.n;
   const Rows p{scratch, round_up(n, kPanel) + kPanel};
-  for (std::size_t first = 0; first < s.kv_groups; first += kHeadsAtOnce) {
-    switch (std::min(kHeadsAtOnce, s.kv_groups - first)) {
-      case 1:
-        attend_heads<1>(s, pieces, n, first, q, p, z);
-        break;
-      case 2:
-        attend_heads<2>(s, pieces, n, first, q, p, z);
-        break;
-      case 3:
-        attend_heads<3>(s, pieces, n, first, q, p, z);
-        break;
-      default:
-        attend_heads<4>(s, pieces, n, first, q, p, z);
-    }
-  }
+  in_fours(s.kv_groups, [&]<std::size_t kHeads>(std::size_t h) { score_heads<kHeads>(s, pieces, h, q, p); });
+  in_fours(s.n_heads, [&]<std::size_t kRows>(std::size_t h) { softmax_heads<kRows>(n, s.scale, p.from(h)); });
+  in_fours(s.kv_groups, [&]<std::size_t kHeads>(std::size_t h) { value_sums<kHeads>(s, pieces, h, p, z); });
 }
 
 }  // namespace deeptail::HWY_NAMESPACE

@@ -11,10 +11,9 @@
 #include "compute/gathered_rows-inl.h"
 #include "compute/gelu-inl.h"
 #include "compute/gemm-inl.h"
+#include "compute/kept_keys-inl.h"
 #include "compute/layernorm-inl.h"
 #include "compute/normals-inl.h"
 #include "compute/rotary-inl.h"
 #include "compute/screen-inl.h"
 #include "compute/softmax-inl.h"
-// attend_kept calls it.
-#include "compute/kept_keys-inl.h"

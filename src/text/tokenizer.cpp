@@ -239,16 +239,13 @@ bool Tokenizer::decodes_by_token() const { return impl_->decoder.by_token(); }
 
 Tokenizer Tokenizer::make(const TokenizerSpec& spec, std::string_view where) {
   check_ids(spec.model, spec.added, std::string(where));
-  auto impl = std::make_unique<Impl>(spec);
+  auto impl = std::make_shared<const Impl>(spec);
   for (const TokenId id : impl->bos)
     if (impl->find(id) == nullptr)
       throw InputError("{}: the token before a text is {}, for which there is no token", where, id);
   return Tokenizer(std::move(impl));
 }
 
-Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
-Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
-Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 }  // namespace deeptail

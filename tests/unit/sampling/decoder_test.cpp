@@ -116,6 +116,73 @@ TEST_P(DecoderTest, KeptKeysEqualAFreshStart) {
   }
 }
 
+// Plain loops: a full run for every token, one text after another.
+std::vector<TokenId> plain_continuation(const Transformer& model, const SamplingConfig& config,
+                                        std::vector<TokenId> text, const std::uint64_t* numbers) {
+  std::vector<TokenId> said;
+  NextTokenLaw law(config, model.config().d_vocab);
+  while (said.size() < config.max_tokens && (said.empty() || !config.stops(said.back()))) {
+    law.set(plain_logits(model, text));
+    text.push_back(law.draw(numbers[said.size()]));
+    said.push_back(text.back());
+  }
+  return said;
+}
+
+TEST(ContinueTexts, EqualPlainLoops) {
+  for (const char* name : {"llama-b", "gpt2-a", "qwen3-a"}) {
+    const Fixture fixture = load_fixture(name);
+    const ModelConfig& c = fixture.model.config();
+    const std::size_t n = 40, longest = 6;
+    std::vector<TokenId> prompts = some_tokens(c, n, longest, 3);
+    std::vector<std::uint32_t> lengths(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      lengths[i] = static_cast<std::uint32_t>(2 + i % 5);
+      std::copy_n(prompts.data(), 2, prompts.data() + i * longest);
+    }
+    for (const bool greedy : {false, true}) {
+      const SamplingConfig config{.temperature = 1.5,
+                                  .greedy = greedy,
+                                  .top_k = 30,
+                                  .top_p = 0.95,
+                                  .stop = {3, 5, 7},
+                                  .max_tokens = 7};
+      std::vector<std::uint64_t> numbers(n * config.max_tokens);
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = uniform64({1, Stream::kInputs}, i, 0);
+      ThreadPool pool(2);
+      const Continuations found =
+          continue_texts(fixture.model, config, {prompts, longest, lengths}, numbers, pool);
+      for (std::size_t i = 0; i < n; ++i) {
+        const TokenId* row = prompts.data() + i * longest;
+        EXPECT_EQ(std::vector(found.of(i).begin(), found.of(i).end()),
+                  plain_continuation(fixture.model, config, {row, row + lengths[i]},
+                                     numbers.data() + i * config.max_tokens));
+      }
+    }
+    ThreadPool pool(1);
+    EXPECT_THROW(
+        continue_texts(fixture.model, {.greedy = true, .max_tokens = c.n_ctx}, {prompts, longest}, {}, pool),
+        InputError);
+  }
+}
+
+// What llama2.c says at temperature 0: the tokens are those of the full runs in stories_test.cpp.
+TEST(ContinueTexts, GreedyStoryIsThatOfFullRuns) {
+  const std::string folder = DEEPTAIL_SHARED_DATA "/real/stories260K-hf";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "there is no " << folder;
+  const Transformer model = Transformer::load(folder);
+  const std::vector<TokenId> bos = {1};
+  ThreadPool pool(2);
+  const Continuations found = continue_texts(model, {.greedy = true, .max_tokens = 60}, {bos, 1}, {}, pool);
+  std::vector<TokenId> text = bos;
+  for (const TokenId said : found.of(0)) {
+    const auto expected = plain_logits(model, text);
+    EXPECT_EQ(said, static_cast<TokenId>(best_of(expected.size(), expected.data()).index));
+    text.push_back(said);
+  }
+  EXPECT_EQ(found.of(0).size(), 60u);
+}
+
 TEST(Decoder, RefusesWhatIsNotThere) {
   const Fixture fixture = load_fixture("llama-a");
   ThreadPool pool(1);
