@@ -5,7 +5,7 @@
 
 A text is 32 tokens drawn after BOS at temperature 1. It contains a string if its decoded bytes do, however they are divided into tokens.
 The first 2^16 texts are also run through plain fp32 PyTorch: logits are compared, and the drawn tokens with fp32 probabilities.
-OUT/counts.json is written every minute, so a run that is cut still counts.
+OUT/counts.json is written every 20 seconds, so a run that is cut still counts.
 """
 
 import argparse
@@ -18,14 +18,13 @@ import torch
 from tokenizers import Tokenizer
 
 import story_model
-from story_kernels import TILES, Sampler, match
+from story_kernels import PARTS, PLAIN, Sampler, match
 from story_strings import Automaton, count_texts, token_bytes
 
 EOS_ID = 1
 CHECKED = 1 << 16
 
 
-@torch.no_grad()
 def check(model, sampler, seed):
     """Logits and draws of the first texts against plain fp32."""
     model = model.to(sampler.device)
@@ -49,8 +48,10 @@ def check(model, sampler, seed):
         chi2 = ((seen - expected)[large] ** 2 / expected[large]).sum().item()
         df = max(1, int(large.sum()) - 1)
         rest = (seen[~large].sum() - expected[~large].sum()) / expected[~large].sum().clamp(min=1).sqrt()
+        z = (chi2 - df) / (2 * df) ** 0.5
+        assert (weighted / n) ** 0.5 < 5e-3 and abs(z) < 6, f"step {t}: log p error {(weighted / n) ** 0.5}, chi-square {chi2} of {df}"
         print(f"step {t:2}: log p error rms {(total / n) ** 0.5:.1e}, weighted by p {(weighted / n) ** 0.5:.1e}, worst {worst:.1e}; "
-              f"draws chi-square {chi2:.0f} of {df} (z {(chi2 - df) / (2 * df) ** 0.5:+.1f}), rare ones z {rest.item():+.1f}", flush=True)
+              f"draws chi-square {chi2:.0f} of {df} (z {z:+.1f}), rare ones z {rest.item():+.1f}", flush=True)
 
 
 class Counts:
@@ -80,6 +81,7 @@ def power(text):
     return int(base) ** int(exponent or 1)
 
 
+@torch.no_grad()
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=pathlib.Path, required=True)
@@ -91,7 +93,8 @@ def main():
     parser.add_argument("--seed", type=int, default=2801)
     parser.add_argument("--no-split", dest="split", action="store_false", help="final residuals as one fp16 number instead of two")
     parser.add_argument("--save-texts", type=int, default=0, help="keep so many texts (uint16, lzma)")
-    parser.add_argument("--tiles", type=pathlib.Path, help="what story_tiles.py wrote")
+    parser.add_argument("--parts", type=pathlib.Path, help="what story_parts.py wrote")
+    parser.add_argument("--plain", action="store_true", help="plain PyTorch instead of kernels: ten times slower")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     args = parser.parse_args()
@@ -100,8 +103,8 @@ def main():
     args.out.mkdir(parents=True, exist_ok=True)
     strings = json.loads(args.strings.read_text())
     model = story_model.load(args.model)
-    tiles = json.loads(args.tiles.read_text()) if args.tiles else TILES
-    sampler = Sampler(model, args.batch, args.length, args.device, args.split, tiles)
+    parts = PLAIN if args.plain else json.loads(args.parts.read_text()) if args.parts else PARTS
+    sampler = Sampler(model, args.batch, args.length, args.device, args.split, parts)
     check(model, sampler, args.seed)
     tokens = token_bytes(Tokenizer.from_file(str(args.model / "tokenizer.json")))
     counts = Counts(strings, Automaton(strings, tokens, args.device), args.length, args.device)
@@ -113,7 +116,7 @@ def main():
         if sum(map(len, saved)) < args.save_texts:
             saved.append(texts.t().cpu().numpy().astype(np.uint16))
         counts.add(texts)
-        if time.time() - told > 60:
+        if time.time() - told > 20:
             told = time.time()
             counts.write(args.out / "counts.json", args.seed, args.length)
             print(f"{counts.n} texts, {counts.n / (told - started):.0f} a second", flush=True)

@@ -9,10 +9,13 @@ import torch
 import triton
 import triton.language as tl
 
+import story_plain
 from story_model import rotary
 
-# Of one program: texts, warps, pipeline stages, and columns at a time where there is a loop over them; story_tiles.py measures others.
-TILES = {"embed": (128, 8, 1, 0), "attention": (16, 4, 1, 0), "block": (128, 8, 2, 64), "draw": (64, 4, 1, 32)}
+# Of one program: texts, warps, pipeline stages, and columns at a time where there is a loop over them. None: plain PyTorch instead of the
+# kernel. story_parts.py finds out what is right and fast.
+PARTS = {"embed": (64, 4, 1, 0), "attention": (16, 4, 1, 0), "block": (64, 4, 1, 64), "draw": (64, 4, 1, 32)}
+PLAIN = dict.fromkeys(PARTS)
 
 
 @triton.jit
@@ -163,10 +166,9 @@ def match_kernel(tokens, next_state, found, out, n, STEPS: tl.constexpr, V: tl.c
 class Sampler:
     """Texts of `length` tokens after BOS, n at a time; n is a multiple of 256."""
 
-    def __init__(self, model, n, length, device="cuda", split=True, tiles=TILES):
+    def __init__(self, model, n, length, device="cuda", split=True, parts=PARTS):
         cfg = model.cfg
-        self.tiles = tiles
-        self.n, self.length, self.device, self.split = n, length, device, split
+        self.n, self.length, self.device, self.split, self.parts = n, length, device, split, dict(parts)
         self.d, self.kv, self.half = cfg["hidden_size"], cfg["num_key_value_heads"] * cfg["head_dim"], cfg["head_dim"] // 2
         self.f, self.v, self.eps = cfg["intermediate_size"], cfg["vocab_size"], cfg["rms_norm_eps"]
         self.groups, self.per = cfg["num_key_value_heads"], cfg["num_attention_heads"] // cfg["num_key_value_heads"]
@@ -182,38 +184,59 @@ class Sampler:
             self.attention_weights.append([vector(block.input_layernorm.weight), *halves(a.q_proj.weight), *halves(a.k_proj.weight), half(a.v_proj.weight)])
             self.block_weights.append([half(a.o_proj.weight), vector(block.post_attention_layernorm.weight), half(m.gate_proj.weight),
                                        half(m.up_proj.weight), half(m.down_proj.weight)])
-        empty = lambda *shape, dtype=torch.float16: torch.empty(*shape, dtype=dtype, device=device)
+        empty = lambda *shape, dtype=torch.float16: torch.zeros(*shape, dtype=dtype, device=device)
         self.x, self.q, self.z = empty(n, self.d, dtype=torch.float32), empty(n, self.d), empty(n, self.d)
         self.k, self.values = (empty(len(model.layers), length, n, self.kv) for _ in range(2))
         self.tokens = torch.zeros(length + 1, n, dtype=torch.int32, device=device)
         self.logits = empty(1, dtype=torch.float32)
+        self.generator = torch.Generator(device)
+
+    def launch(self, kernel, part, *arguments, **constants):
+        rows, warps, stages, columns = self.parts[part]
+        if columns:
+            constants["C"] = columns
+        kernel[(self.n // rows,)](*arguments, M=rows, num_warps=warps, num_stages=stages, **constants)
 
     def qkv_arguments(self, layer):
         return [*self.attention_weights[layer], self.cos, self.sin, self.q, self.k[layer], self.values[layer]]
 
+    def embed(self, t):
+        if self.parts["embed"] is None:
+            return story_plain.embed(self, t)
+        self.launch(embed_kernel, "embed", self.tokens[t], self.embedding, self.x, *self.qkv_arguments(0), t, self.n, self.eps, self.scale,
+                    D=self.d, KV=self.kv, HALF=self.half)
+
+    def attention(self, layer, t):
+        if self.parts["attention"] is None:
+            return story_plain.attention(self, layer, t)
+        self.launch(attention_kernel, "attention", self.q, self.k[layer], self.values[layer], self.z, t, self.n,
+                    GROUPS=self.groups, PER=self.per, DH=2 * self.half)
+
+    def block(self, layer, t):
+        """The rest of a layer, and queries, keys and values of the next."""
+        if self.parts["block"] is None:
+            return story_plain.block(self, layer, t)
+        last = len(self.block_weights) - 1
+        self.launch(block_kernel, "block", self.x, self.z, *self.block_weights[layer], *self.qkv_arguments(min(layer + 1, last)), t, self.n,
+                    self.eps, self.scale, D=self.d, KV=self.kv, HALF=self.half, F=self.f, NEXT=layer < last)
+
+    def draw(self, t, seed, first, logits=None):
+        if self.parts["draw"] is None:
+            return story_plain.draw(self, t, logits)
+        self.launch(draw_kernel, "draw", self.x, self.norm, self.embedding, self.tokens[t + 1], self.logits if logits is None else logits, t, first,
+                    seed, self.eps, D=self.d, V=self.v, SPLIT=self.split, LOGITS=logits is not None)
+
     def step(self, t, seed, first, logits=None):
         """tokens[t + 1] from tokens[0..t]; logits [n, d_vocab], if given, are kept."""
-        sizes = dict(D=self.d, KV=self.kv, HALF=self.half)
-        numbers = (t, self.n, self.eps, self.scale)
-
-        def launch(kernel, name, *arguments, **constants):
-            rows, warps, stages, columns = self.tiles[name]
-            if columns:
-                constants["C"] = columns
-            kernel[(self.n // rows,)](*arguments, M=rows, num_warps=warps, num_stages=stages, **constants)
-
-        launch(embed_kernel, "embed", self.tokens[t], self.embedding, self.x, *self.qkv_arguments(0), *numbers, **sizes)
-        last = len(self.block_weights) - 1
-        for layer, weights in enumerate(self.block_weights):
-            launch(attention_kernel, "attention", self.q, self.k[layer], self.values[layer], self.z, t, self.n,
-                   GROUPS=self.groups, PER=self.per, DH=2 * self.half)
-            launch(block_kernel, "block", self.x, self.z, *weights, *self.qkv_arguments(min(layer + 1, last)), *numbers,
-                   F=self.f, NEXT=layer < last, **sizes)
-        launch(draw_kernel, "draw", self.x, self.norm, self.embedding, self.tokens[t + 1], self.logits if logits is None else logits, t, first, seed,
-               self.eps, D=self.d, V=self.v, SPLIT=self.split, LOGITS=logits is not None)
+        self.embed(t)
+        for layer in range(len(self.block_weights)):
+            self.attention(layer, t)
+            self.block(layer, t)
+        self.draw(t, seed, first, logits)
 
     def sample(self, seed, first):
         """-> tokens [length + 1, n] of texts first .. first + n - 1; row 0 is BOS. Overwritten by the next call."""
+        self.generator.manual_seed(seed * (1 << 32) + first)  # of plain PyTorch's draws
         for t in range(self.length):
             self.step(t, seed, first)
         return self.tokens
