@@ -6,21 +6,6 @@ import json
 TOTAL = 1 << 32
 
 
-def quantise(probabilities):
-    """-> integers that sum to 2^32, each at least 1, by largest remainders."""
-    scale = TOTAL / sum(probabilities)
-    weights = [max(1, int(p * scale)) for p in probabilities]
-    missing = TOTAL - sum(weights)
-    if missing < 0:  # raised ones are paid for by the largest
-        weights[weights.index(max(weights))] += missing
-        return weights
-    by_remainder = sorted(range(len(weights)), key=lambda i: (weights[i] - probabilities[i] * scale, i))
-    for i in by_remainder[:missing]:
-        weights[i] += 1
-    assert sum(weights) == TOTAL
-    return weights
-
-
 def alias_table(weights):
     """-> ([(threshold, primary, alias)] of 2^k buckets, shift): exact for integer weights that sum to 2^32.
 
@@ -42,18 +27,6 @@ def alias_table(weights):
     for j in large:
         buckets[j] = (capacity, j, j)
     return buckets, shift
-
-
-def write_distribution(path, name, description, d_vocab, tokenizer_sha256, tables, positions):
-    """tables: {name: {id: relative frequency}}; a table of one id is a constant."""
-    out = {}
-    for key, table in tables.items():
-        ids = sorted(table)
-        out[key] = {"ids": ids, "probabilities": [w / TOTAL for w in quantise([table[i] for i in ids])]}
-    value = {"format": "deeptail-distribution-1", "name": name, "description": description, "d_vocab": d_vocab,
-             "tokenizer_sha256": tokenizer_sha256, "tables": out, "positions": positions}
-    path.write_text(json.dumps(value, separators=(",", ":")) + "\n")
-    read_distribution(path)
 
 
 def read_distribution(path):

@@ -49,8 +49,11 @@ struct Activations {
   // [n]: the token at the last position that varies, for priors conditioned on it; empty where no position
   // is known to (a user's file, a law without tables).
   std::vector<TokenId> last_tokens = {};
+  // [n, d_model]: those of somebody else, read where they are, who must outlive this; then there are no values.
+  std::span<const float> borrowed = {};
 
-  ConstRows rows() const { return {values.data(), d_model}; }
+  std::span<const float> all() const { return borrowed.empty() ? std::span<const float>(values) : borrowed; }
+  ConstRows rows() const { return {all().data(), d_model}; }
 };
 
 struct CaptureConfig {

@@ -132,6 +132,28 @@ void row_dots(std::size_t n, const float* const* rows, std::size_t d, std::size_
 void row_sums(std::size_t n, const float* const* rows, std::size_t d, std::size_t n_heads, ConstRows p,
               Rows out);
 
+// Attention of one position over keys and values that are kept: those of positions that texts share, then a text's own.
+struct KeptKeys {
+  const float* keys;        // per key head, panels [n / 16][d_head][16]: sixteen positions side by side
+  const float* values;      // per key head, rows [n][d_head]
+  std::size_t n;            // positions
+  std::size_t head_stride;  // floats from a key head's to the next one's, of both
+};
+struct KeptShape {
+  std::size_t n_heads, kv_groups, d_head;
+  float scale;  // of the scores
+  // A score adds up as an element of gemm does, or as one of row_dots: as the forward pass has it.
+  enum class Order { kChain, kLanes } order;
+};
+inline constexpr std::size_t kKeptPad =
+    kPanel;  // floats after the last value, and after z, that may be touched
+constexpr std::size_t kept_scratch_size(std::size_t n_heads, std::size_t n) {
+  return n_heads * (round_up(n, kPanel) + kPanel);
+}
+// q, z: [n_heads, d_head]; scratch: kept_scratch_size.
+void attend_kept(const KeptShape& shape, std::span<const KeptKeys> pieces, const float* q, float* scratch,
+                 float* z);
+
 // Screening: cheap upper bounds of many dot products. Column j bounds what row i can reach there by
 //   fma(float(rows[i] . column j) * step_j, scale_i, fma(slope_j, reach_i, offset_j)),
 // the dot product in integers, exact. Columns hold integers of at most kScreenColumnMax in size, rows of at

@@ -6,6 +6,7 @@
 #include "deeptail/watch.h"
 
 #include "deeptail/hub.h"
+#include "deeptail/patterns.h"
 #include "deeptail/tensors.h"
 #include "deeptail/text.h"
 
@@ -14,6 +15,9 @@
 #include "deeptail/model.h"
 #include "deeptail/target.h"
 
+#include "deeptail/sampling.h"
+
+#include "deeptail/build_distribution.h"
 #include "deeptail/inputs.h"
 #include "deeptail/law.h"
 #include "deeptail/load.h"
@@ -29,6 +33,7 @@
 #include "deeptail/splitting.h"
 
 #include "deeptail/estimators.h"
+#include "deeptail/forecast.h"
 #include "deeptail/ga_amls.h"
 #include "deeptail/itgis.h"
 #include "deeptail/method_rows.h"
@@ -36,6 +41,7 @@
 #include "deeptail/mhis.h"
 #include "deeptail/qld.h"
 #include "deeptail/question.h"
+#include "deeptail/split.h"
 #include "deeptail/temperatures.h"
 
 #include "deeptail/loss.h"

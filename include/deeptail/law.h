@@ -39,6 +39,8 @@ struct LawFacts {
   std::string tokenizer_sha256 = {};  // of the tokenizer.json that the ids belong to; "": unknown
   std::size_t n_parts = 0;            // numbers that an input is made from
   std::size_t max_length = 0;         // of an input
+  std::string kind = "tables", description = {};
+  std::string summary = {};  // what it holds, in a few words
 };
 
 // A part of one of many inputs that is drawn anew.

@@ -78,14 +78,19 @@ class Transformer {
   static Transformer load(const std::string& folder, const ModelConfig& config, const TensorMap& tensors);
   static Transformer from_tensors(const ModelConfig& config, const TensorMap& tensors,
                                   const std::string& where);
+  // No model, for whoever is asked for one and never runs it.
+  static const Transformer& none();
 
   const ModelConfig& config() const { return config_; }
   const PackedWeights& packed() const { return *packed_; }  // as the CPU takes them
   ModelWeights raw_weights() const;  // as they are, for another backend: read once more, not kept
+  // The model of its first n blocks: its final residuals are blocks.{n - 1}.hook_resid_post of this one.
+  Transformer first_blocks(std::size_t n) const;
   const Head& head() const;          // lives as long as this model or a copy of it
 
  private:
   using ReadTensors = std::function<TensorMap()>;
+  Transformer() = default;
   Transformer(ModelConfig config, const TensorMap& tensors, ReadTensors read, std::string where);
 
   ModelConfig config_;

@@ -23,7 +23,7 @@ struct Bos {
   TokenId id = 0;               // of Kind::token
 };
 
-// Immutable once loaded: every member is const and may be called from any number of threads.
+// Immutable once loaded: every member is const and may be called from any number of threads. A copy is the same one.
 class Tokenizer {
  public:
   // Reads a tokenizer.json and, where it has no template for special tokens, add_bos_token of the
@@ -33,10 +33,6 @@ class Tokenizer {
   static Tokenizer parse(std::string_view json, std::string_view where, std::string_view config = {});
   // For readers of other files inside the library.
   static Tokenizer make(const TokenizerSpec& spec, std::string_view where);
-
-  Tokenizer(Tokenizer&&) noexcept;
-  Tokenizer& operator=(Tokenizer&&) noexcept;
-  ~Tokenizer();
 
   // The ids HuggingFace's library gives with add_special_tokens=False: added tokens in the text are
   // recognised, none is put around it. Any bytes: the text is cut into its longest runs of valid UTF-8, each
@@ -60,11 +56,17 @@ class Tokenizer {
   std::size_t vocab_size() const;                              // largest id + 1
   std::optional<TokenId> id_of(std::string_view token) const;  // exact bytes of one token, such as " the"
   std::string bytes_of(TokenId id) const;                      // the bytes that one token stands for
+  bool has(TokenId id) const;                                  // ids may leave gaps
+  bool is_special(TokenId id) const;  // an added token that is no text, such as <s>; others: false
+
+  // Whether the text of tokens is that of each, one after another, but for the first of a text: then decode({id})
+  // is what it becomes there, and bytes_of(id) what it is later.
+  bool decodes_by_token() const;
 
  private:
   struct Impl;
-  explicit Tokenizer(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Tokenizer(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
 };
 
 }  // namespace deeptail

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "deeptail/estimators.h"
+#include "deeptail/sampling.h"
 #include "deeptail/watch.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
@@ -138,6 +139,49 @@ std::string cuda_device_name();  // throws likewise
 // something.
 CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const TruthRequest& request,
                          const Watch& watch = {});
+
+// --- events on sampled continuations, many at once ---
+
+// How often each event happened on the same texts.
+struct EventCounts {
+  struct Item {
+    std::string event = {};  // as a JSON object: {"contains": " wizard", "within": 40}
+    std::uint64_t count = 0;
+    friend bool operator==(const Item&, const Item&) = default;
+  };
+  std::string model = {}, law = {};
+  std::string model_sha256 = {}, law_sha256 = {};  // "" when not known
+  SamplingConfig sampling = {};                    // max_tokens: no part of the file
+  std::vector<TruthRange> ranges = {};             // of texts: sorted, without overlaps
+  std::vector<Item> events = {};                   // no event twice
+
+  std::uint64_t samples() const;
+  double q(std::size_t event) const;
+};
+
+// The file form deeptail-event-counts-1. Reading throws InputError for anything that does not add up.
+EventCounts parse_event_counts(std::string_view json, std::string_view where);
+EventCounts read_event_counts(const std::string& path);
+std::string to_json(const EventCounts& counts);
+bool is_event_counts(const std::string& path);  // rather than counts of tokens
+// Counts of all files together. Throws InputError when two share texts, or are of different models, laws, ways to
+// sample or events.
+EventCounts merge_event_counts(std::span<const std::string> paths);
+
+// The events of a file: a JSON list of objects, or one a line, each as in EventCounts. Throws InputError.
+std::vector<std::string> parse_events(std::string_view text, std::string_view where);
+
+struct EventCountRequest {
+  EventCounts subject = {};  // all but ranges and counts
+  std::string source = "deeptail";
+  std::uint64_t seed = 1, first = 0, samples = 0;
+  std::string out = {};  // file; progress is kept in out + ".partial"
+};
+// Counts events on texts [first, first + samples): their prompts are the law's samples of these numbers, their
+// continuations are drawn as the subject says, up to the longest that an event asks for. Saved and continued as
+// count_truth does. The watch is told texts.
+CountOutcome count_events(const LoadedModel& model, const InputLaw& law, const EventCountRequest& request,
+                          ThreadPool& pool, const Watch& watch = {});
 
 // --- comparing ---
 

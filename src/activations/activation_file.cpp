@@ -19,14 +19,15 @@ Activations read_activations(const std::string& path) {
 }
 
 void write_activations(const std::string& path, const Activations& a) {
-  write_npy(path, a.values, std::array{static_cast<std::int64_t>(a.n), static_cast<std::int64_t>(a.d_model)});
+  write_npy(path, a.all(), std::array{static_cast<std::int64_t>(a.n), static_cast<std::int64_t>(a.d_model)});
 }
 
 void check_finite(const Activations& a, const std::string& where) {
-  for (std::size_t i = 0; i < a.values.size(); ++i)
-    if (!std::isfinite(a.values[i]))
+  const std::span<const float> values = a.all();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i]))
       throw InputError("{}: activation {} holds {} in column {}: expected finite values", where,
-                       i / a.d_model, a.values[i], i % a.d_model);
+                       i / a.d_model, values[i], i % a.d_model);
 }
 
 void check_activations(const Activations& a, std::size_t d_model, const std::string& where) {

@@ -1,9 +1,11 @@
-// deeptail dist list | show | sample
+// deeptail dist list | show | sample | check
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "cli/commands.h"
+#include "cli/dist_build.h"
+#include "cli/dist_laws.h"
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/tokens.h"
@@ -61,7 +63,10 @@ void list_distributions(bool json) {
     return;
   }
   fmt::print("{:10} {:>6} {:>7}  {}\n", "dist", "length", "nats", "what");
-  for_each_distribution(files, [](const Distribution& dist, const std::string&) {
+  std::vector<std::string> tables, laws;
+  for (const std::string& file : files) (is_text_law(file) ? laws : tables).push_back(file);
+  for (const std::string& file : laws) list_law(file);
+  for_each_distribution(tables, [](const Distribution& dist, const std::string&) {
     fmt::print("{:10} {:>6} {:>7.1f}  {}\n", screen_text(dist.name), dist.length(), entropy_of(dist),
                screen_text(dist.description));
   });
@@ -103,6 +108,7 @@ OrderedJson table_json(const TokenTable& table, const std::vector<std::size_t>& 
 }
 
 void show(const DistOptions& options) {
+  if (is_text_law(options.name)) return show_law(options.name, options.model, options.json);
   const Distribution dist = load_distribution(options.name);
   const auto positions = positions_by_table(dist);
   if (options.json) {
@@ -149,11 +155,19 @@ NamedTokenizer tokenizer_for_samples(const DistOptions& o, const Distribution& d
 }
 
 void print_samples(const DistOptions& options) {
-  const Distribution dist = load_distribution(options.name);
   const std::uint64_t count = parse_count(options.count, "--count");
   if (options.first > kMostSamples - count)
     throw InputError("--first {}: expected the {} samples from it on to lie below number 2^62", options.first,
                      count);
+  if (is_text_law(options.name))
+    return print_law_samples({.name = options.name,
+                              .model = options.model,
+                              .seed = options.seed,
+                              .first = options.first,
+                              .count = count,
+                              .json = options.json,
+                              .text = options.text});
+  const Distribution dist = load_distribution(options.name);
   std::optional<NamedTokenizer> tokenizer;
   if (options.text) tokenizer = tokenizer_for_samples(options, dist);
   std::vector<TokenId> tokens(dist.length());
@@ -172,7 +186,8 @@ void print_samples(const DistOptions& options) {
 }  // namespace
 
 void add_dist(CLI::App& app) {
-  CLI::App* dist = app.add_subcommand("dist", "Input distributions: list, show, sample");
+  CLI::App* dist =
+      app.add_subcommand("dist", "Input distributions and laws of prompts: list, show, sample, check, build");
   dist->require_subcommand(1);
   const auto options = std::make_shared<DistOptions>();
   CLI::App* list = dist->add_subcommand("list", "Distributions found by name");
@@ -185,15 +200,25 @@ void add_dist(CLI::App& app) {
     sub->add_flag("--json", options->json, "Machine-readable output");
     return sub;
   };
-  with_name("show", "Tables, sizes, entropy, most likely tokens")->callback([options] { show(*options); });
+  const auto with_model = [&](CLI::App* sub, const char* help) {
+    sub->add_option("--model", options->model, help);
+  };
+  CLI::App* shown = with_name("show", "Tables, sizes, entropy, most likely tokens; or prompts of a law");
+  with_model(shown, "Whose tokenizer; for laws of text");
+  shown->callback([options] { show(*options); });
   CLI::App* sub =
       with_name("sample", "Draw inputs: one line of token ids each (with --json: one JSON array a line)");
   sub->add_option("--count", options->count, "How many, such as 10, 1e6 or 2^20")->capture_default_str();
   sub->add_option("--seed", options->seed, "Seed")->capture_default_str();
   sub->add_option("--first", options->first, "Number of the first sample")->capture_default_str();
   sub->add_flag("--text", options->text, "Show the text instead of ids (with --json: beside them)");
-  sub->add_option("--model", options->model, "With --text: whose tokenizer; default: any that fits");
+  with_model(sub, "Whose tokenizer; default with tables: any that fits; laws of text need it");
   sub->callback([options] { print_samples(*options); });
+  CLI::App* check = dist->add_subcommand("check", "What is wrong with a file, or what it is");
+  check->add_option("NAME", options->name, "Name or file of a distribution or law")->required();
+  with_model(check, "Whose tokenizer and context; laws of text need it");
+  check->callback([options] { check_law(options->name, options->model); });
+  add_dist_build(*dist);
 }
 
 }  // namespace deeptail::cli

@@ -117,10 +117,10 @@ void refuse_own_files(const FileOptions& o) {
 }
 
 // A file, or the name of one in the folders called truth: dt-1l-hex.
-Truth truth_called(const std::string& name) {
-  if (std::filesystem::exists(name)) return read_truth(name);
+std::string file_called(const std::string& name) {
+  if (std::filesystem::exists(name)) return name;
   for (const std::string& file_name : {name, name + ".json"})
-    if (const auto path = find_truth(file_name)) return read_truth(*path);
+    if (const auto path = find_truth(file_name)) return *path;
   std::vector<std::string> names;
   std::error_code error;
   for (const auto& place : data_places("truth"))
@@ -152,8 +152,15 @@ void merge_kept(const FileOptions& o, const Truth& merged) {
   write_file(hits_path(o.out), to_jsonl(hits));
 }
 
+void merge_events(const FileOptions& o) {
+  const EventCounts merged = merge_event_counts(o.files);
+  write_file(o.out, to_json(merged));
+  fmt::print("{}: {} texts of {} files\n", o.out, merged.samples(), o.files.size());
+}
+
 void merge(const FileOptions& o) {
   refuse_own_files(o);
+  if (is_event_counts(o.files.at(0))) return merge_events(o);
   const Truth merged = merge_truth(o.files);
   merge_kept(o, merged);
   write_file(o.out, to_json(merged));
@@ -186,14 +193,19 @@ void add_file_commands(CLI::App& truth) {
       ->required()
       ->expected(1);
   sub->add_flag("--json", o->json, "Machine-readable output");
-  sub->callback([o] { show_truth(truth_called(o->files.at(0)), o->json); });
+  sub->callback([o] {
+    const std::string path = file_called(o->files.at(0));
+    if (is_event_counts(path)) return show_events(read_event_counts(path), o->json);
+    show_truth(read_truth(path), o->json);
+  });
 
   sub = truth.add_subcommand("compare",
                              "Do two independent counts agree? And what did the first one never see?");
   sub->add_option("FILES", o->files, "Two truth files, or names")->required()->expected(2);
   sub->add_flag("--json", o->json, "Machine-readable output");
   sub->callback(
-      [o] { show_comparison(truth_called(o->files.at(0)), truth_called(o->files.at(1)), o->json); });
+      [o] { show_comparison(read_truth(file_called(o->files.at(0))), read_truth(file_called(o->files.at(1))), o->json);
+  });
 
   sub =
       truth.add_subcommand("import", "Counts kept as one tensor (ARC's frequencies32-*.pt) as a truth file");

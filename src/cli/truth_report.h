@@ -6,6 +6,7 @@
 namespace deeptail::cli {
 
 void show_truth(const Truth& truth, bool json);
+void show_events(const EventCounts& counts, bool json);
 void show_comparison(const Truth& a, const Truth& b, bool json);
 
 }  // namespace deeptail::cli

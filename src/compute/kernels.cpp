@@ -11,6 +11,7 @@
 #include "compute/gathered_rows-inl.h"
 #include "compute/gelu-inl.h"
 #include "compute/gemm-inl.h"
+#include "compute/kept_keys-inl.h"
 #include "compute/layernorm-inl.h"
 #include "compute/normals-inl.h"
 #include "compute/rotary-inl.h"

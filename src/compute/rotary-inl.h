@@ -5,21 +5,28 @@
 HWY_BEFORE_NAMESPACE();
 namespace deeptail::HWY_NAMESPACE {
 
+// kCount pairs at once; each value is the same whatever the count.
+template <std::size_t kCount>
+HWY_INLINE void rotate_pairs(const float* cosines, const float* sines, float sign, float* first,
+                             float* second) {
+  const hn::CappedTag<float, kCount> d;
+  for (std::size_t i = 0; i < kCount; i += hn::MaxLanes(d)) {
+    const auto a = hn::LoadU(d, first + i), b = hn::LoadU(d, second + i), c = hn::LoadU(d, cosines + i);
+    const auto s = hn::Mul(hn::LoadU(d, sines + i), hn::Set(d, sign));
+    hn::StoreU(hn::NegMulAdd(b, s, hn::Mul(a, c)), d, first + i);
+    hn::StoreU(hn::MulAdd(a, s, hn::Mul(b, c)), d, second + i);
+  }
+}
+
 // sign: 1, or -1 for the way back.
 void rotate_heads(std::size_t n_heads, std::size_t d_head, std::size_t half, const float* cosines,
                   const float* sines, float sign, float* row) {
-  const V turn = hn::Set(D(), sign);
   for (std::size_t h = 0; h < n_heads; ++h) {
     float *first = row + h * d_head, *second = first + half;
-    for_each16(half, [&](std::size_t i, std::size_t count) {
-      const Lanes16 a = load16(first + i, count), b = load16(second + i, count);
-      const Lanes16 c = load16(cosines + i, count);
-      const Lanes16 s = map16([&](V v) { return hn::Mul(v, turn); }, load16(sines + i, count));
-      const auto left = [](V x, V y, V cv, V sv) { return hn::NegMulAdd(y, sv, hn::Mul(x, cv)); };
-      const auto right = [](V x, V y, V cv, V sv) { return hn::MulAdd(x, sv, hn::Mul(y, cv)); };
-      store16(map16(left, a, b, c, s), first + i, count);
-      store16(map16(right, a, b, c, s), second + i, count);
-    });
+    std::size_t i = 0;
+    for (; i + 16 <= half; i += 16) rotate_pairs<16>(cosines + i, sines + i, sign, first + i, second + i);
+    for (; i + 4 <= half; i += 4) rotate_pairs<4>(cosines + i, sines + i, sign, first + i, second + i);
+    for (; i < half; ++i) rotate_pairs<1>(cosines + i, sines + i, sign, first + i, second + i);
   }
 }
 

@@ -1,50 +1,45 @@
 // The kinds of law by the format of their files, and what all of them have.
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <numeric>
 
 #include "core/random.h"
 #include "deeptail/law.h"
 #include "inputs/distribution_json.h"
+#include "inputs/law_reader.h"
 
 namespace deeptail {
 
-namespace {
-
-struct LawFile {
-  const JsonNode& json;
-  std::string_view text, where, folder;
-};
-
-struct LawKind {
-  std::string_view format;
-  std::unique_ptr<InputLaw> (*read)(const LawFile& file);
-};
-
-std::unique_ptr<InputLaw> read_token_tables(const LawFile& file) {
-  return std::make_unique<TokenTables>(read_distribution(file.json, file.text, file.where, file.folder));
+std::unique_ptr<InputLaw> parse_law(std::string_view text, std::string_view where, std::string_view folder,
+                                    const LawSubject* subject, std::size_t depth) {
+  const Json document = parse_json(text, where);
+  const JsonNode json(document, where), format = json.at("format");
+  if (format.text() == kTablesFormat)
+    return std::make_unique<TokenTables>(read_distribution(json, text, where, folder));
+  if (format.text() == kLawFormat) return LawReader(folder, subject, depth).read(json);
+  format.fail_expected(fmt::format("\"{}\" or \"{}\"", kTablesFormat, kLawFormat));
 }
 
-constexpr std::array kLawKinds = {LawKind{kTablesFormat, read_token_tables}};
+std::unique_ptr<InputLaw> parse_law(std::string_view text, std::string_view where, std::string_view folder) {
+  return parse_law(text, where, folder, nullptr);
+}
+
+namespace {
+
+std::unique_ptr<InputLaw> load_law_for(const std::string& name_or_path, const LawSubject* subject) {
+  const InputFile file(find_distribution(name_or_path));
+  const std::filesystem::path folder = std::filesystem::path(file.path()).parent_path();
+  return parse_law(file.text(), file.path(), folder.empty() ? "." : folder.string(), subject);
+}
 
 }  // namespace
 
-std::unique_ptr<InputLaw> parse_law(std::string_view text, std::string_view where, std::string_view folder) {
-  const Json document = parse_json(text, where);
-  const JsonNode json(document, where), format = json.at("format");
-  std::vector<std::string> known;
-  for (const LawKind& kind : kLawKinds) {
-    if (kind.format == format.text()) return kind.read({json, text, where, folder});
-    known.push_back(fmt::format("\"{}\"", kind.format));
-  }
-  format.fail_expected(fmt::format("{}", fmt::join(known, " or ")));
+std::unique_ptr<InputLaw> load_law(const std::string& name_or_path) {
+  return load_law_for(name_or_path, nullptr);
 }
 
-std::unique_ptr<InputLaw> load_law(const std::string& name_or_path) {
-  const InputFile file(find_distribution(name_or_path));
-  const std::filesystem::path folder = std::filesystem::path(file.path()).parent_path();
-  return parse_law(file.text(), file.path(), folder.empty() ? "." : folder.string());
+std::unique_ptr<InputLaw> load_law(const std::string& name_or_path, const LawSubject& subject) {
+  return load_law_for(name_or_path, &subject);
 }
 
 void Inputs::resize(std::size_t n, std::size_t longest) {
@@ -55,14 +50,30 @@ void Inputs::resize(std::size_t n, std::size_t longest) {
 
 void InputLaw::redraw(std::span<const Redraw> redraws, std::span<std::uint64_t> parts, Inputs& inputs,
                       std::span<std::uint32_t> first_changed, ThreadPool& pool) const {
-  for (const Redraw& r : redraws) parts[r.input * facts().n_parts + r.part] = r.number;
-  const Inputs before = inputs;
-  make(parts, inputs, pool);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto was = before.sequence(i), is = inputs.sequence(i);
+  const std::size_t n_parts = facts().n_parts;
+  std::fill(first_changed.begin(), first_changed.end(), kUnchanged);
+  std::vector<std::uint32_t> redrawn;
+  for (const Redraw& r : redraws) {
+    parts[r.input * n_parts + r.part] = r.number;
+    redrawn.push_back(r.input);
+  }
+  std::sort(redrawn.begin(), redrawn.end());
+  redrawn.erase(std::unique(redrawn.begin(), redrawn.end()), redrawn.end());
+  std::vector<std::uint64_t> their_parts;
+  for (const std::uint32_t i : redrawn) {
+    const auto own = parts.subspan(i * n_parts, n_parts);
+    their_parts.insert(their_parts.end(), own.begin(), own.end());
+  }
+  Inputs made;
+  make(their_parts, made, pool);
+  for (std::size_t k = 0; k < redrawn.size(); ++k) {
+    const std::uint32_t i = redrawn[k];
+    const auto was = inputs.sequence(i), is = made.sequence(k);
     const auto [a, b] = std::mismatch(was.begin(), was.end(), is.begin(), is.end());
-    const bool same = a == was.end() && b == is.end();
-    first_changed[i] = same ? kUnchanged : static_cast<std::uint32_t>(a - was.begin());
+    if (a == was.end() && b == is.end()) continue;
+    first_changed[i] = static_cast<std::uint32_t>(a - was.begin());
+    std::copy(made.row(k).begin(), made.row(k).end(), inputs.row(i).begin());
+    inputs.lengths[i] = made.lengths[k];
   }
 }
 

@@ -53,9 +53,27 @@ Distribution load_distribution(const std::string& name_or_path, const LoadedMode
 }
 
 std::unique_ptr<InputLaw> load_law(const std::string& name_or_path, const LoadedModel& model) {
-  auto law = load_law(name_or_path);
+  auto law = load_law(name_or_path, law_subject(model));
   check_fits(*law, model.config(), tokenizer_sha256(model));
   return law;
+}
+
+LawSubject law_subject(const LoadedModel& model) {
+  return {.model_name = model.name,
+          .folder = model.folder,
+          .d_vocab = model.config().d_vocab,
+          .tokenizer = model.tokenizer,
+          .transformer = model.transformer,
+          .model_sha256 = model.sha256};
+}
+
+LawSubject law_subject(const std::string& model) {
+  const std::string folder = find_model(model);
+  const ModelConfig config = read_config(folder);
+  return {.model_name = config.model_name,
+          .folder = folder,
+          .d_vocab = config.d_vocab,
+          .tokenizer = tokenizer_of(config, folder)};
 }
 
 }  // namespace deeptail

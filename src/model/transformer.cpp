@@ -36,6 +36,11 @@ Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap
       config, tensors, [tensors] { return tensors; }, where);
 }
 
+const Transformer& Transformer::none() {
+  static const Transformer nothing;
+  return nothing;
+}
+
 Transformer Transformer::load(const std::string& folder) {
   const ModelConfig config = read_config(folder);  // first: it knows other libraries' models
   return load(folder, config, read_tensors(folder));
@@ -66,6 +71,19 @@ ModelWeights Transformer::raw_weights() const {
   for (std::size_t token = 0; token < config_.d_vocab; ++token)
     if (!same(token)) throw InputError("{}: the weights were replaced while they were in use", where_);
   return weights;
+}
+
+Transformer Transformer::first_blocks(std::size_t n) const {
+  if (n == 0 || n > config_.n_layers)
+    throw InputError("{}: the first {} blocks: expected 1 to {}", where_, n, config_.n_layers);
+  Transformer out = *this;
+  if (n == config_.n_layers) return out;
+  out.config_.n_layers = n;
+  // Packed anew: the last block is packed otherwise than the others.
+  const TensorMap tensors = read_();
+  TensorTaker taker(tensors, where_);
+  out.packed_ = std::make_shared<const PackedWeights>(pack_weights(out.config_, taker, /*whole=*/false));
+  return out;
 }
 
 const Head& Transformer::head() const { return packed_->head; }

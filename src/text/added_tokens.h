@@ -19,6 +19,7 @@ struct AddedToken {
   bool lstrip = false;       // takes the white space before it
   bool rstrip = false;       // takes the white space after it
   bool single_word = false;  // only where no word character touches it
+  bool special = false;      // no text: left out where a text is shown to people
 };
 
 class AddedTokenFinder {

@@ -62,6 +62,16 @@ bool TextDecoder::first_differs() const {
   });
 }
 
+bool TextDecoder::by_token() const {
+  return std::all_of(joined_.begin(), joined_.end(),
+                     [](const Step& step) {
+                       const auto* strip = std::get_if<DecodeStrip>(&step);
+                       return strip != nullptr && strip->content.size() == 1 && strip->start <= 1 &&
+                              strip->stop == 0;
+                     }) &&
+         joined_.size() <= 1;
+}
+
 std::string TextDecoder::finish(std::string text) const {
   return run_decoder(joined_, Kind::entry, true, std::move(text));
 }

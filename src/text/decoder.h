@@ -37,6 +37,8 @@ class TextDecoder {
   std::string token(std::string_view entry, Kind kind, bool first) const;
   // Whether token() depends on `first`.
   bool first_differs() const;
+  // Whether finish() takes no more from a text than the one space at its start.
+  bool by_token() const;
   // The text, from its tokens joined.
   std::string finish(std::string text) const;
 

@@ -68,7 +68,8 @@ AddedToken read_added_token(const JsonNode& node) {
   const auto flag = [&](const char* key, bool otherwise) {
     return node.has(key) ? node.at(key).boolean() : otherwise;
   };
-  token.normalized = flag("normalized", !flag("special", false));
+  token.special = flag("special", false);
+  token.normalized = flag("normalized", !token.special);
   token.lstrip = flag("lstrip", false);
   token.rstrip = flag("rstrip", false);
   token.single_word = flag("single_word", false);

@@ -16,6 +16,7 @@ struct Token {
   std::string bytes;
   std::string entry;    // only where the first token of a text is decoded in a way of its own
   bool exists = false;  // ids may leave gaps
+  bool special = false;
 };
 
 // What bytes stand for: entries of the byte alphabet, or <0x0A> where the model falls back on them.
@@ -101,6 +102,7 @@ struct Tokenizer::Impl {
     for (const AddedToken& token : spec.added) {
       add(text_in(spec, token), token.id, TextDecoder::Kind::added);
       ids.try_emplace(token.content, token.id);
+      tokens[static_cast<std::size_t>(token.id)].special = token.special;
     }
     const auto comes_later = [&](const std::string& entry) {
       return pre_tokenizer.bytes ? !bytes_from_alphabet(entry) : byte_of_token(entry).has_value();
@@ -226,18 +228,24 @@ std::optional<TokenId> Tokenizer::id_of(std::string_view token) const {
 
 std::string Tokenizer::bytes_of(TokenId id) const { return impl_->token(id).bytes; }
 
+bool Tokenizer::has(TokenId id) const { return impl_->find(id) != nullptr; }
+
+bool Tokenizer::is_special(TokenId id) const {
+  const Token* token = impl_->find(id);
+  return token != nullptr && token->special;
+}
+
+bool Tokenizer::decodes_by_token() const { return impl_->decoder.by_token(); }
+
 Tokenizer Tokenizer::make(const TokenizerSpec& spec, std::string_view where) {
   check_ids(spec.model, spec.added, std::string(where));
-  auto impl = std::make_unique<Impl>(spec);
+  auto impl = std::make_shared<const Impl>(spec);
   for (const TokenId id : impl->bos)
     if (impl->find(id) == nullptr)
       throw InputError("{}: the token before a text is {}, for which there is no token", where, id);
   return Tokenizer(std::move(impl));
 }
 
-Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
-Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
-Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 }  // namespace deeptail

@@ -78,7 +78,7 @@ void add_entries(const Vocabulary& v, TokenizerSpec& spec) {
     if (type == TokenType::normal || type == TokenType::byte || type == TokenType::unknown)
       spec.model.vocab.emplace_back(text, id);
     if (type == TokenType::control || type == TokenType::user_defined || type == TokenType::unknown)
-      spec.added.push_back({.id = id, .content = text});
+      spec.added.push_back({.id = id, .content = text, .special = type != TokenType::user_defined});
     if (type == TokenType::unknown && !spec.model.unk_token) spec.model.unk_token = text;
   }
 }

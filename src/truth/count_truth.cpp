@@ -1,10 +1,8 @@
-// Counting with resume: OUT.partial holds what is done, OUT appears when all is.
-#include <algorithm>
+// Counts of tokens with resume.
 #include <filesystem>
 
-#include "core/file_lock.h"
-#include "core/stopwatch.h"
 #include "core/write_file.h"
+#include "truth/resume.h"
 #include "truth/truth.h"
 
 namespace deeptail {
@@ -12,8 +10,6 @@ namespace deeptail {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double kSaveSeconds = 2.0, kSaveShare = 20.0;  // at most a twentieth of the time
 
 TruthRange range_of(const TruthRequest& request, std::uint64_t count) {
   return {.source = request.source, .seed = request.seed, .first = request.first, .count = count};
@@ -125,12 +121,6 @@ Truth total(Truth truth, const TruthRequest& request, std::span<const std::uint6
   return truth;
 }
 
-void validate(const TruthRequest& request) {
-  if (request.samples == 0 || request.samples > kMaxSamples || request.first > kMaxSamples - request.samples)
-    throw InputError("{} inputs from number {}: expected at least one, all below number 2^62",
-                     request.samples, request.first);
-}
-
 }  // namespace
 
 CountInputs count_on_cpu(const Transformer& model, const Distribution& dist, std::uint64_t seed,
@@ -148,40 +138,29 @@ CountInputs count_on_cpu(const Transformer& model, const Distribution& dist, std
 
 CountOutcome count_truth(std::size_t d_vocab, const CountInputs& count, const TruthRequest& request,
                          const Watch& watch) {
-  validate(request);
-  if (is_finished(request)) return CountOutcome::kAlreadyFinished;
-  check_writable(request.out);
-  const WorkLock lock(request.out);
-  if (is_finished(request)) return CountOutcome::kAlreadyFinished;  // meanwhile, by another process
-  const std::string partial = request.out + ".partial";
-  const Truth earlier = load_partial(request, partial);
-  load_kept(earlier, partial, request.hits);
-  const std::uint64_t before = earlier.samples();
-  // Told, not asked: every run does a batch at least.
-  if (watch) watch(progress_of(before, request.samples, before));
-
-  Stopwatch unsaved;
-  double until_save = kSaveSeconds;
+  Truth earlier;
   std::vector<std::uint64_t> counts(d_vocab);  // of this run
-  const auto after_batch = [&](const Progress& of_run) {
-    const std::uint64_t done = before + of_run.done;
-    if (done == request.samples) return true;
-    const bool go = goes_on(watch, progress_of(done, request.samples, before));
-    if (!go || unsaved.seconds() >= until_save) {
-      const Stopwatch saving;
-      save(partial, total(earlier, request, counts, done), request.hits);
-      until_save = std::max(kSaveSeconds, kSaveShare * saving.seconds());
-      unsaved.restart();
-    }
-    return go;
-  };
-  const std::uint64_t done =
-      before + count(request.first + before, request.samples - before, counts, after_batch);
-  if (done < request.samples) return CountOutcome::kStopped;
-  save(request.out, total(earlier, request, counts, done), request.hits);
-  fs::remove(partial);
-  if (request.hits != nullptr) fs::remove(hits_path(partial));
-  return CountOutcome::kFinished;
+  const ResumableCount job{
+      .first = request.first,
+      .samples = request.samples,
+      .out = request.out,
+      .is_finished = [&] { return is_finished(request); },
+      .load =
+          [&](const std::string& partial) {
+            earlier = load_partial(request, partial);
+            load_kept(earlier, partial, request.hits);
+            return earlier.samples();
+          },
+      .count = [&](std::uint64_t first, std::uint64_t n,
+                   const Watch& told) { return count(first, n, counts, told); },
+      .save = [&](const std::string& path,
+                  std::uint64_t done) { save(path, total(earlier, request, counts, done), request.hits); },
+      .remove =
+          [&](const std::string& partial) {
+            fs::remove(partial);
+            if (request.hits != nullptr) fs::remove(hits_path(partial));
+          }};
+  return count_resumably(job, watch);
 }
 
 }  // namespace deeptail

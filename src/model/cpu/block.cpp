@@ -52,6 +52,14 @@ void mlp_forward(const PackedBlock& w, std::size_t m, Rows x, MlpScratch& s, Blo
   }
 }
 
+void add_outputs(const PackedBlock& w, Architecture::Residual residual, std::size_t m, ConstRows z, Rows x,
+                 MlpScratch& s, BlockTape* tape) {
+  const bool parallel = residual == Architecture::Residual::kParallel;  // the mlp sees what attention saw
+  if (parallel) mlp_forward(w, m, x, s, tape);
+  gemm(m, z, w.w_o, x, GemmMode::kAdd);
+  if (!parallel) mlp_forward(w, m, x, s, tape);
+}
+
 void mlp_backward(const PackedBlock& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape,
                   Rows dx, MlpScratch& s) {
   for (std::size_t i = 0; i < m; i += kMlpRows) {
@@ -170,13 +178,7 @@ void FullBlock::forward(const PackedBlock& w, std::size_t layer, const SlotLayou
     std::copy_n(x.data, m * d_model_, tape->x_pre.data());
     std::copy_n(qkv_.data(), m * width_, tape->qkv.data());
   }
-  if (residual_ == Architecture::Residual::kParallel) {  // the mlp sees what attention saw
-    mlp_forward(w, m, x, mlp_, tape);
-    gemm(m, {z_.data(), d_attn_}, w.w_o, x, GemmMode::kAdd);
-  } else {
-    gemm(m, {z_.data(), d_attn_}, w.w_o, x, GemmMode::kAdd);
-    mlp_forward(w, m, x, mlp_, tape);
-  }
+  add_outputs(w, residual_, m, {z_.data(), d_attn_}, x, mlp_, tape);
 }
 
 void FullBlock::turn_back(const PackedBlock& w, std::span<const Segment> segments, const BlockTape& tape) {

@@ -61,6 +61,10 @@ void mlp_forward(const PackedBlock& w, std::size_t m, Rows x, MlpScratch& scratc
 void mlp_backward(const PackedBlock& w, const BlockTransposed& t, std::size_t m, const BlockTape& tape,
                   Rows dx, MlpScratch& scratch);
 
+// x: [m, d_model] <- x + W_O z + mlp(..), as the residual stream goes. z: [m, d_attn]
+void add_outputs(const PackedBlock& w, Architecture::Residual residual, std::size_t m, ConstRows z, Rows x,
+                 MlpScratch& scratch, BlockTape* tape = nullptr);
+
 class FullBlock {
  public:
   FullBlock(const ModelConfig& config, std::size_t max_rows, std::size_t max_length);

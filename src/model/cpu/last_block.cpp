@@ -100,10 +100,7 @@ void LastBlock::forward(const PackedBlock& w, const LastInputs& in, Rows x, Last
     attend_carried(w, in, tape);
   else
     attend_keys(w, in, x, tape);
-  BlockTape* mlp_tape = tape != nullptr ? &tape->mlp : nullptr;
-  if (residual_ == Architecture::Residual::kParallel) mlp_forward(w, in.m, x, mlp_, mlp_tape);
-  gemm(in.m, {z_.data(), d_attn_}, w.w_o, x, GemmMode::kAdd);
-  if (residual_ == Architecture::Residual::kSequential) mlp_forward(w, in.m, x, mlp_, mlp_tape);
+  add_outputs(w, residual_, in.m, {z_.data(), d_attn_}, x, mlp_, tape != nullptr ? &tape->mlp : nullptr);
 }
 
 // dy of sequence i, given dc in c_: dy_j = sum over heads of p_j dc + ds_j u, and du = sum over j of ds_j y_j

@@ -74,7 +74,7 @@ void PackedWeights::embedding(TokenId token, float* out) const {
     for (std::size_t i = 0; i < d; ++i) out[i] = head.w_u.at(i, t);
 }
 
-PackedWeights pack_weights(const ModelConfig& c, TensorTaker& tensors) {
+PackedWeights pack_weights(const ModelConfig& c, TensorTaker& tensors, bool whole) {
   const Family& family = family_of(c);
   PackedWeights out;
   {
@@ -88,7 +88,7 @@ PackedWeights pack_weights(const ModelConfig& c, TensorTaker& tensors) {
   out.head.owner = fmt::format("model {}", printable(c.model_name));
   for (std::size_t i = 0; i < c.n_layers; ++i)
     out.blocks.push_back(pack_block(family.take_block(c, tensors, i), c, i));
-  tensors.refuse_others(family.buffers);
+  if (whole) tensors.refuse_others(family.buffers);
   return out;
 }
 

@@ -31,7 +31,7 @@ struct PackedWeights {
   void embedding(TokenId token, float* out) const;
 };
 
-// Piece by piece: no more than one of them is held twice.
-PackedWeights pack_weights(const ModelConfig& config, TensorTaker& tensors);
+// Piece by piece: no more than one of them is held twice. whole: no tensor may be left over.
+PackedWeights pack_weights(const ModelConfig& config, TensorTaker& tensors, bool whole = true);
 
 }  // namespace deeptail

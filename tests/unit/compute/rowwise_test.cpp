@@ -221,6 +221,73 @@ TEST(GatheredRows, DotsAndSums) {
     }
 }
 
+// Rows [first, end) of keys and values [kv_heads, n, d], as they are kept.
+class KeptRows {
+ public:
+  KeptRows(const AlignedVector<float>& keys, const AlignedVector<float>& values, std::size_t kv_heads,
+           std::size_t n, std::size_t d, std::size_t first, std::size_t end)
+      : n_(end - first),
+        stride_(round_up(n_, kPanel) * d),
+        keys_(kv_heads * stride_ + kKeptPad, 1e30f),
+        values_(keys_) {
+    for (std::size_t h = 0; h < kv_heads; ++h)
+      for (std::size_t j = 0; j < n_; ++j)
+        for (std::size_t i = 0; i < d; ++i) {
+          const std::size_t from = (h * n + first + j) * d + i;
+          keys_[h * stride_ + (j / kPanel * d + i) * kPanel + j % kPanel] = keys[from];
+          values_[h * stride_ + j * d + i] = values[from];
+        }
+  }
+  KeptKeys piece() const { return {keys_.data(), values_.data(), n_, stride_}; }
+
+ private:
+  std::size_t n_, stride_;
+  AlignedVector<float> keys_, values_;
+};
+
+AlignedVector<float> plain_weights(std::size_t n, std::size_t d, const float* keys, const float* q,
+                                   float scale, KeptShape::Order order) {
+  AlignedVector<float> p(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    float chain = 0.0f;
+    for (std::size_t i = 0; i < d; ++i) chain = std::fma(q[i], keys[j * d + i], chain);
+    p[j] = order == KeptShape::Order::kChain ? chain : reference::dot(d, q, keys + j * d);
+  }
+  softmax(n, scale, p.data());
+  return p;
+}
+
+// Kept keys against rows: each score and each sum has the chain of gemm, or of row_dots and row_sums, to the bit.
+TEST(KeptKeys, EqualTheChainsOfOtherKernels) {
+  for (const std::size_t d : {4, 8, 24, 64})
+    for (const std::size_t groups : {1, 2, 3, 5})
+      for (const std::size_t shared : {0, 5, 16})
+        for (const std::size_t own : {1, 16, 40}) {
+          const std::size_t kv_heads = 3, n_heads = kv_heads * groups, n = shared + own;
+          const auto keys = random_values(kv_heads * n * d, 1), values = random_values(kv_heads * n * d, 2);
+          const auto q = random_values(n_heads * d, 3);
+          const KeptRows kept_shared(keys, values, kv_heads, n, d, 0, shared),
+              kept_own(keys, values, kv_heads, n, d, shared, n);
+          std::vector<KeptKeys> pieces = {kept_own.piece()};
+          if (shared > 0) pieces.insert(pieces.begin(), kept_shared.piece());
+          for (const auto order : {KeptShape::Order::kChain, KeptShape::Order::kLanes}) {
+            AlignedVector<float> scratch(kept_scratch_size(n_heads, n)), z(n_heads * d + kKeptPad, 7.0f);
+            attend_kept({n_heads, groups, d, 0.3f, order}, pieces, q.data(), scratch.data(), z.data());
+            for (std::size_t h = 0; h < n_heads; ++h) {
+              const float* k = keys.data() + h / groups * n * d;
+              const auto p = plain_weights(n, d, k, q.data() + h * d, 0.3f, order);
+              for (std::size_t i = 0; i < d; ++i) {
+                float acc = 0.0f;
+                for (std::size_t j = 0; j < n; ++j)
+                  acc = std::fma(p[j], values[h / groups * n * d + j * d + i], acc);
+                expect_same(z[h * d + i], acc);
+              }
+            }
+            EXPECT_EQ(z[n_heads * d], 7.0f);
+          }
+        }
+}
+
 TEST(BestOf, SmallestIndexWinsTies) {
   std::vector<float> x(100, -1.0f);
   EXPECT_EQ(best_of(x.size(), x.data()).index, 0u);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "deeptail/law.h"
+#include "law_checks.h"
 #include "unit/chain_law.h"
 #include "zoo.h"
 
@@ -60,7 +61,8 @@ TEST(Law, AFormatThatNobodyReadsIsNamed) {
     return std::string();
   };
   EXPECT_EQ(message(R"({"format": "deeptail-law-9"})"),
-            "law.json: key \"format\": expected \"deeptail-distribution-1\", found \"deeptail-law-9\"");
+            "law.json: key \"format\": expected \"deeptail-distribution-1\" or \"deeptail-law-1\", found "
+            "\"deeptail-law-9\"");
   EXPECT_EQ(message(R"({"name": "x"})"), "law.json: key \"format\" is missing");
   EXPECT_EQ(message("[]"), "law.json: expected an object, found []");
 }
@@ -91,40 +93,11 @@ TEST(Law, AChainHasInputsOfUnequalLengths) {
   }
 }
 
-// Redrawing says what changed, and gives what making the input from all its parts gives.
-void expect_redraws_as_made(const InputLaw& law) {
-  ThreadPool pool(2);
-  const std::size_t n = 500, n_parts = law.facts().n_parts;
-  std::vector<std::uint64_t> parts(n * n_parts), other(n * n_parts);
-  sample_parts(law, 4, 0, pool, parts);
-  sample_parts(law, 5, 0, pool, other);
-  Inputs inputs, made;
-  law.make(parts, inputs, pool);
-  const Inputs before = inputs;
-  std::vector<Redraw> redraws;
-  for (std::uint32_t i = 0; i < n; ++i)
-    for (std::uint32_t k = 0; k < i % 3; ++k) {
-      const auto part = static_cast<std::uint32_t>((i * 7 + k * 5) % n_parts);
-      redraws.push_back({i, part, other[i * n_parts + part]});
-    }
-  std::vector<std::uint32_t> first(n);
-  law.redraw(redraws, parts, inputs, first, pool);
-  law.make(parts, made, pool);
-  EXPECT_EQ(inputs.tokens, made.tokens);
-  EXPECT_EQ(inputs.lengths, made.lengths);
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto was = before.sequence(i), is = made.sequence(i);
-    const auto [a, b] = std::mismatch(was.begin(), was.end(), is.begin(), is.end());
-    if (a == was.end() && b == is.end())
-      EXPECT_EQ(first[i], kUnchanged);
-    else
-      EXPECT_EQ(first[i], a - was.begin());
-  }
-}
-
 TEST(Law, RedrawsAsItMakes) {
   expect_redraws_as_made(TokenTables(zoo("english")));
   expect_redraws_as_made(ChainLaw(8, 6));
+  expect_a_law(TokenTables(zoo("caps")));
+  expect_a_law(ChainLaw(8, 6));
 }
 
 TEST(Law, WhatAModelCannotReadIsRefused) {

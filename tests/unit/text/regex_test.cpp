@@ -10,7 +10,7 @@
 namespace deeptail {
 namespace {
 
-std::vector<std::string> matches(const Regex& regex, std::string_view text) {
+std::vector<std::string> all_matches(const Regex& regex, std::string_view text) {
   MatchClock clock;
   clock.add_text(text.size());
   Matcher matcher(regex, clock);
@@ -21,38 +21,38 @@ std::vector<std::string> matches(const Regex& regex, std::string_view text) {
   return found;
 }
 
-std::vector<std::string> matches(std::string_view pattern, std::string_view text) {
-  return matches(Regex::from_pattern(pattern, "test"), text);
+std::vector<std::string> all_matches(std::string_view pattern, std::string_view text) {
+  return all_matches(Regex::from_pattern(pattern, "test"), text);
 }
 
 using Found = std::vector<std::string>;
 
 TEST(Regex, MeansWhatItMeansToOniguruma) {
-  EXPECT_EQ(matches(R"(\s)", " a\u0085\u00a0\u180e\u3000"), (Found{" ", "\u0085", "\u00a0", "\u3000"}));
-  EXPECT_EQ(matches(R"(\w+)", "ab_1 e\u0301\u203f-\u24b6"), (Found{"ab_1", "e\u0301\u203f", "\u24b6"}));
-  EXPECT_EQ(matches(R"([\w-]+)", "a-b c"), (Found{"a-b", "c"}));
-  EXPECT_EQ(matches(R"(\W)", "a.b"), (Found{"."}));
-  EXPECT_EQ(matches(R"(\d)", "1\u0663\u00b2"), (Found{"1", "\u0663"}));
-  EXPECT_EQ(matches(R"(\bc\w*)", "cat bcc c"), (Found{"cat", "c"}));
-  EXPECT_EQ(matches(R"(\Bc)", "cat bcc"), (Found{"c", "c"}));
-  EXPECT_EQ(matches(R"(^.)", "ab\ncd\n"), (Found{"a", "c"}));  // every line
-  EXPECT_EQ(matches(R"(.$)", "ab\ncd"), (Found{"b", "d"}));
-  EXPECT_EQ(matches(R"(.+)", "a\rb\nc"), (Found{"a\rb", "c"}));  // only \n ends a line
-  EXPECT_EQ(matches(R"(\v)", "\n\v"), (Found{"\v"}));
-  EXPECT_EQ(matches(R"(\x41\x{e9}\u00e9)", "A\u00e9\u00e9"), (Found{"A\u00e9\u00e9"}));
-  EXPECT_EQ(matches(R"((?i:'s))", "'S'\u017f"), (Found{"'S", "'\u017f"}));
-  EXPECT_EQ(matches(R"(\p{Han}+|\p{^L}|\P{L})", "a\u4e00\u30fc1"),
+  EXPECT_EQ(all_matches(R"(\s)", " a\u0085\u00a0\u180e\u3000"), (Found{" ", "\u0085", "\u00a0", "\u3000"}));
+  EXPECT_EQ(all_matches(R"(\w+)", "ab_1 e\u0301\u203f-\u24b6"), (Found{"ab_1", "e\u0301\u203f", "\u24b6"}));
+  EXPECT_EQ(all_matches(R"([\w-]+)", "a-b c"), (Found{"a-b", "c"}));
+  EXPECT_EQ(all_matches(R"(\W)", "a.b"), (Found{"."}));
+  EXPECT_EQ(all_matches(R"(\d)", "1\u0663\u00b2"), (Found{"1", "\u0663"}));
+  EXPECT_EQ(all_matches(R"(\bc\w*)", "cat bcc c"), (Found{"cat", "c"}));
+  EXPECT_EQ(all_matches(R"(\Bc)", "cat bcc"), (Found{"c", "c"}));
+  EXPECT_EQ(all_matches(R"(^.)", "ab\ncd\n"), (Found{"a", "c"}));  // every line
+  EXPECT_EQ(all_matches(R"(.$)", "ab\ncd"), (Found{"b", "d"}));
+  EXPECT_EQ(all_matches(R"(.+)", "a\rb\nc"), (Found{"a\rb", "c"}));  // only \n ends a line
+  EXPECT_EQ(all_matches(R"(\v)", "\n\v"), (Found{"\v"}));
+  EXPECT_EQ(all_matches(R"(\x41\x{e9}\u00e9)", "A\u00e9\u00e9"), (Found{"A\u00e9\u00e9"}));
+  EXPECT_EQ(all_matches(R"((?i:'s))", "'S'\u017f"), (Found{"'S", "'\u017f"}));
+  EXPECT_EQ(all_matches(R"(\p{Han}+|\p{^L}|\P{L})", "a\u4e00\u30fc1"),
             (Found{"\u4e00", "1"}));  // scripts, not extensions
-  EXPECT_EQ(matches(R"((a)(b))", "ab"), (Found{"ab"}));
-  EXPECT_EQ(matches("a++b|a*", "aabc"), (Found{"aab", ""}));  // no empty match right after another
+  EXPECT_EQ(all_matches(R"((a)(b))", "ab"), (Found{"ab"}));
+  EXPECT_EQ(all_matches("a++b|a*", "aabc"), (Found{"aab", ""}));  // no empty match right after another
 }
 
 TEST(Regex, FindsMatchesFarApart) {
   const std::string gap(1000, '.');
-  EXPECT_EQ(matches("\u00e9", gap + "\u00e9" + gap + "\u00e9"), (Found{"\u00e9", "\u00e9"}));
+  EXPECT_EQ(all_matches("\u00e9", gap + "\u00e9" + gap + "\u00e9"), (Found{"\u00e9", "\u00e9"}));
   std::string accents;
   for (int i = 0; i < 300; ++i) accents += "\u00e9";
-  EXPECT_EQ(matches("x", accents + "x" + accents), (Found{"x"}));
+  EXPECT_EQ(all_matches("x", accents + "x" + accents), (Found{"x"}));
 }
 
 TEST(Regex, RefusesWhatPcre2ReadsDifferently) {
@@ -103,7 +103,7 @@ TEST(Regex, PathologicalPatternsEndWithASentence) {
   };
   for (const auto& [pattern, text] : cases) {
     const auto start = std::chrono::steady_clock::now();
-    EXPECT_THROW(matches(pattern, text), InputError) << pattern;
+    EXPECT_THROW(all_matches(pattern, text), InputError) << pattern;
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30)) << pattern;
   }
 }
@@ -111,12 +111,12 @@ TEST(Regex, PathologicalPatternsEndWithASentence) {
 TEST(Regex, LongRunsOfSpacesAreFine) {
   std::string text(300'000, ' ');
   text.push_back('x');
-  EXPECT_EQ(matches(R"(\s*[\r\n]+|\s+(?!\S)|\s+|\S)", text).size(), 3u);
+  EXPECT_EQ(all_matches(R"(\s*[\r\n]+|\s+(?!\S)|\s+|\S)", text).size(), 3u);
 }
 
 TEST(Regex, DeepBacktrackingGetsALargerStack) {
   const std::string text(50'000, 'a');
-  EXPECT_EQ(matches("(?:a|b)*", text).front().size(), text.size());
+  EXPECT_EQ(all_matches("(?:a|b)*", text).front().size(), text.size());
 }
 
 }  // namespace

@@ -1,0 +1,310 @@
+"""Questions and their answers: one event, many events, activations of your own."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
+
+import numpy as np
+
+from . import _arrays, _native
+from ._progress import Progress, watching
+from .errors import EstimateWarning
+from .events import Event, TargetLike, event as as_event
+from .laws import Law, law as as_law
+from .models import Model, load
+from .results import Estimate, EstimateList, Trigger, Triggers
+from .tokenizers import decode_ids
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["Activations", "Head", "activations", "estimate", "estimate_many", "ga_amls", "gld", "methods", "qld"]
+
+log = logging.getLogger("deeptail")
+
+LawLike = Union[str, Path, Law, Mapping[str, Any]]
+
+
+def _setting(value: Any) -> Any:
+    """Whole numbers without a point: counts are asked for as counts."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, (float, np.floating)) and float(value).is_integer() and abs(float(value)) < 2**63:
+        return int(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that were given, as the library takes them."""
+    return {key: _setting(value) for key, value in given.items() if value is not None}
+
+
+def _pieces(tokenizer: Any, trigger: Trigger) -> Trigger:
+    if tokenizer is None or not trigger.tokens:
+        return trigger
+    pieces = tuple(decode_ids(tokenizer, [token]) for token in trigger.tokens)
+    text = trigger.text or decode_ids(tokenizer, trigger.tokens)
+    return dataclasses.replace(trigger, pieces=pieces, text=text)
+
+
+def read(values: Mapping[str, Any], tokenizer: Any = None) -> Estimate:
+    """The library's JSON as an Estimate, its triggers cut into tokens."""
+    found = Estimate.from_dict(values)
+    triggers = Triggers(_pieces(tokenizer, trigger) for trigger in found.triggers)
+    return dataclasses.replace(found, triggers=triggers)
+
+
+def tell(found: Estimate, stacklevel: int = 3) -> Estimate:
+    """What an estimate warns of, once, as Python says such things."""
+    log.info("%s: %r", found.question, found)
+    for sentence in found.warnings:
+        warnings.warn(sentence, EstimateWarning, stacklevel=stacklevel)
+    return found
+
+
+@contextmanager
+def partial(convert: Callable[[Any], Any]) -> Iterator[None]:
+    """Whatever interrupts a native call carries what is finished; here it becomes results."""
+    try:
+        yield
+    except BaseException as error:
+        done = getattr(error, "partial", None)
+        if done is not None:
+            error.partial = convert(done)  # type: ignore[attr-defined]
+        raise
+
+
+def _tokenizer(model: Optional[Model]) -> Any:
+    return model.tokenizer if model is not None and model.has_tokenizer else None
+
+
+def _ask(model: Any, law: LawLike, events: list[Event], settings: Mapping[str, Any], progress: Progress) -> list[Estimate]:
+    loaded = load(model)
+    tokenizer = _tokenizer(loaded)
+    asked = [e.to_dict() for e in events]
+    with watching(progress, loaded.name) as told, partial(lambda done: EstimateList(read(d, tokenizer) for d in done)):
+        answers = _native.estimate(
+            asked,
+            model=loaded._native,
+            law=as_law(law).native(loaded),
+            settings=settings_of(settings),
+            progress=told,
+            on_result=lambda k, values: log.debug("%s of %s: p = %s", k + 1, len(asked), values.get("p")),
+        )
+    return [read(values, tokenizer) for values in answers]
+
+
+def estimate(
+    model: Any,
+    law: LawLike,
+    target: Union[Event, TargetLike, None] = None,
+    *,
+    event: Optional[Event] = None,
+    method: Optional[str] = None,
+    budget: Optional[float] = None,
+    seed: int = 1,
+    replicas: Optional[int] = None,
+    device: Optional[str] = None,
+    threads: int = 0,
+    progress: Progress = None,
+    **settings: Any,
+) -> Estimate:
+    """How likely is the event, when the input is drawn from the law?
+
+    target: a token (id or text), several of which any will do, or an event such as ``contains(" bomb", within=40)``.
+    method: tokensplit for tokens unless another is named (``methods()``). budget: forward passes' worth of work. Other
+    settings are those of the method, as the command line has them, with _ for -.
+
+    The same seed gives the same bits as ``deeptail estimate``. Ctrl-C ends it: the KeyboardInterrupt then carries what
+    is finished as ``partial``, an Estimate or None.
+
+    >>> import deeptail as dt
+    >>> e = dt.estimate("dt-1l", "hex", "2", method="mc", budget=2**14, seed=3)
+    >>> e.status, e.guarantee, e.cost.forward
+    ('ok', 'unbiased', 16384)
+    """
+    given = as_event(event if event is not None else target)  # type: ignore[arg-type]
+    all_settings = {"method": method, "budget": budget, "seed": seed, "replicas": replicas, "device": device, "threads": threads}
+    with partial(lambda done: done[0] if done else None):
+        (found,) = _ask(model, law, [given], {**all_settings, **settings}, progress)
+    return tell(found)
+
+
+def estimate_many(
+    model: Any,
+    law: LawLike,
+    targets: Iterable[Union[Event, TargetLike]],
+    *,
+    method: Optional[str] = None,
+    budget: Optional[float] = None,
+    seed: int = 1,
+    replicas: Optional[int] = None,
+    device: Optional[str] = None,
+    threads: int = 0,
+    progress: Progress = None,
+    **settings: Any,
+) -> EstimateList:
+    """Many events of one model and law: the model is loaded once, activations are captured once; on a CUDA device up to
+    256 targets run side by side. Each answer is the one that ``estimate`` gives. Settings are those of ``estimate``;
+    Ctrl-C carries the finished ones as ``partial``, an EstimateList.
+
+    >>> import deeptail as dt
+    >>> es = dt.estimate_many("dt-1l", "hex", range(300, 303), method="qld", calibration=2**10)
+    >>> [e.guarantee for e in es]
+    ['model_based', 'model_based', 'model_based']
+    """
+    events = [as_event(given) for given in targets]
+    if not events:
+        return EstimateList()
+    all_settings = {"method": method, "budget": budget, "seed": seed, "replicas": replicas, "device": device, "threads": threads}
+    found = _ask(model, law, events, {**all_settings, **settings}, progress)
+    for answer in found:
+        tell(answer)
+    return EstimateList(found)
+
+
+def methods() -> dict[str, dict[str, Any]]:
+    """The methods by name, best first, with their settings.
+
+    >>> import deeptail as dt
+    >>> "qld" in dt.methods()
+    True
+    """
+    return {entry["name"]: entry for entry in _native.call("list", {"what": "methods"})}
+
+
+@dataclass(frozen=True)
+class Activations:
+    """Final residuals of inputs of a law, [n, d_model], read-only; ``numpy.asarray`` takes them as they are."""
+
+    values: npt.NDArray[np.float32]
+    last_tokens: Optional[npt.NDArray[np.int32]] = None  # [n]: the last token that varies, for conditioned priors
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
+        return self.values if dtype in (None, np.float32) and not copy else np.array(self.values, dtype=dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Activations({len(self)} of {self.values.shape[1]})"
+
+
+def _captured(pair: Any) -> Activations:
+    values, last = np.asarray(pair[0]).view(), pair[1]
+    values.flags.writeable = False
+    return Activations(values, None if last is None else np.asarray(last))
+
+
+def activations(
+    model: Any, law: LawLike, count: float = 2**16, *, seed: int = 1, threads: int = 0, progress: Progress = None
+) -> Activations:
+    """Final residuals at the last position, before the last norm, of so many inputs.
+
+    >>> import deeptail as dt
+    >>> dt.activations("dt-1l", "hex", 1000).shape
+    (1000, 128)
+    """
+    loaded = load(model)
+    with watching(progress, "activations") as told, partial(_captured):
+        pair = _native.capture(loaded._native, as_law(law).native(loaded), int(count), seed=seed, threads=threads, progress=told)
+    return _captured(pair)
+
+
+class Head:
+    """The way from activations to the vocabulary: a norm and an unembedding, from NumPy or torch arrays.
+
+    w_u: [d_model, d_vocab] (the weight of a torch Linear is the transpose of it). norm: "layer", "rms" or "none".
+
+    >>> import deeptail as dt, numpy as np
+    >>> dt.Head(np.eye(4, 7), norm="none")
+    Head(d_model=4, d_vocab=7, norm='none')
+    """
+
+    def __init__(self, w_u: Any, b_u: Any = None, *, ln_w: Any = None, ln_b: Any = None, norm: str = "layer", eps: float = 1e-5) -> None:
+        def vector(x: Any, what: str) -> Any:
+            return None if x is None else _arrays.floats(x, what, 1)
+
+        unembed = _arrays.floats(w_u, "w_u", 2)
+        self.d_model, self.d_vocab = unembed.shape
+        self.norm = norm
+        self._native = _native.make_head(
+            unembed, vector(b_u, "b_u"), ln_w=vector(ln_w, "ln_w"), ln_b=vector(ln_b, "ln_b"), norm=norm, eps=eps
+        )
+
+    @classmethod
+    def from_torch(cls, lm_head: Any, norm: Any = None) -> Head:
+        """From a torch Linear without or with a bias and the norm before it (LayerNorm, or an RMS norm of transformers)."""
+        w_u = _arrays.as_numpy(lm_head.weight).T
+        b_u = getattr(lm_head, "bias", None)
+        if norm is None:
+            return cls(w_u, b_u, norm="none")
+        rms = "rms" in type(norm).__name__.lower()
+        eps = float(getattr(norm, "variance_epsilon", getattr(norm, "eps", 1e-5)) or 1e-5)
+        return cls(w_u, b_u, ln_w=norm.weight, ln_b=getattr(norm, "bias", None), norm="rms" if rms else "layer", eps=eps)
+
+    def __repr__(self) -> str:
+        return f"Head(d_model={self.d_model}, d_vocab={self.d_vocab}, norm={self.norm!r})"
+
+
+def _on_arrays(method: str, cloud: Any, head: Any, target: TargetLike, progress: Progress, settings: Mapping[str, Any]) -> Estimate:
+    last = cloud.last_tokens if isinstance(cloud, Activations) else None
+    values = _arrays.floats(cloud.values if isinstance(cloud, Activations) else cloud, "activations", 2)
+    owner: dict[str, Any] = {"head": head._native} if isinstance(head, Head) else {"model": load(head)._native}
+    with watching(progress, method) as told, partial(lambda done: read(done[0]) if done else None):
+        (found,) = _native.estimate(
+            [as_event(target).to_dict()],
+            activations=values,
+            last_tokens=last,
+            settings=settings_of({"method": method, **settings}),
+            progress=told,
+            **owner,
+        )
+    return tell(read(found), stacklevel=4)
+
+
+def qld(activations: Any, head: Any, target: TargetLike, *, seed: int = 1, progress: Progress = None, **settings: Any) -> Estimate:
+    """Quadratic logit decomposition of activations of your own: [n, d_model], NumPy or torch. head: a Head or a model.
+
+    >>> import deeptail as dt
+    >>> e = dt.qld(dt.activations("dt-1l", "hex", 2**12), "dt-1l", 395)
+    >>> e.guarantee, e.cost.forward
+    ('model_based', 0)
+    """
+    return _on_arrays("qld", activations, head, target, progress, {"seed": seed, **settings})
+
+
+def gld(activations: Any, head: Any, target: TargetLike, *, seed: int = 1, progress: Progress = None, **settings: Any) -> Estimate:
+    """Gaussian logit difference of activations of your own.
+
+    >>> import deeptail as dt
+    >>> dt.gld(dt.activations("dt-1l", "hex", 2**12), "dt-1l", 395).method
+    'gld'
+    """
+    return _on_arrays("gld", activations, head, target, progress, {"seed": seed, **settings})
+
+
+def ga_amls(activations: Any, head: Any, target: TargetLike, *, seed: int = 1, progress: Progress = None, **settings: Any) -> Estimate:
+    """Splitting on activations of your own, under a prior fitted to them.
+
+    >>> import deeptail as dt
+    >>> cloud = dt.activations("dt-1l", "hex", 2**12)
+    >>> dt.ga_amls(cloud, "dt-1l", 310, particles=200, moves=5).guarantee
+    'model_based'
+    """
+    return _on_arrays("ga-amls", activations, head, target, progress, {"seed": seed, **settings})
+
+
