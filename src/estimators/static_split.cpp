@@ -13,7 +13,7 @@ constexpr std::uint64_t kStaticLearnPart = 1 << 17;
 Estimate static_split(const Transformer& model, const InputLaw& law, const Event& event,
                       const TokensplitConfig& wanted, ThreadPool& pool, const Watch& watch) {
   TokensplitConfig config = wanted;
-  if (config.budget == 0.0) config.budget = text_budget(model.config(), law, event);
+  if (config.budget == 0.0) config.budget = static_budget(model.config(), law, event);
   const ContinuationEvent* pattern = event.continuation();
   if (pattern == nullptr || pattern->sampling().greedy)
     return tokensplit(model, law, event, config, pool, watch);

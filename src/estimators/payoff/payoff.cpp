@@ -206,6 +206,10 @@ double text_budget(const ModelConfig& config, const InputLaw& law, const Event& 
   return std::clamp(kFlops / event.score_flops(config, law), 1000.0, 65536.0);
 }
 
+double static_budget(const ModelConfig& config, const InputLaw& law, const Event& event) {
+  return 8.0 * text_budget(config, law, event);
+}
+
 Estimate payoff(const Transformer& model, const InputLaw& law, const ContinuationEvent& event,
                 const PayoffConfig& wanted, ThreadPool& pool, const Watch& watch) {
   wanted.validate();
