@@ -99,6 +99,31 @@ TEST_F(BadNumbers, Estimate) {
        {"--method mc --budget 2^63", "--budget"}});
 }
 
+TEST_F(BadNumbers, EstimatesOfContinuations) {
+  all_refused("estimate --model dt-1l --prompt x --contains y",
+              {{"", "--contains: expected --within"},
+               {"--within 0", "--within: expected a whole number from 1"},
+               {"--within -1", "--within: expected a whole number"},
+               {"--within 1e30", "--within"},
+               {"--within 2000000", "--within: expected a whole number from 1 to 1048576, found \"2000000\""},
+               {"--within 4 --temperature 0", "--temperature: expected a number above 0"},
+               {"--within 4 --temperature nan", "--temperature: expected a number above 0"},
+               {"--within 4 --top-k 0", "--top-k: expected a whole number from 1"},
+               {"--within 4 --top-p 0", "--top-p: expected a number above 0 and at most 1, found \"0\""},
+               {"--within 4 --top-p 1.5", "--top-p: expected a number above 0 and at most 1"},
+               {"--within 4 --top-p nan", "--top-p"},
+               {"--within 4 --method payoff --budget 1", "budget 1: payoff needs at least 100 texts"},
+               {"--within 4 --method payoff --branches 0", "--branches: expected a whole number from 1"},
+               {"--within 4 --method payoff --branches 5000", "5000 branches: expected at most 4096"},
+               {"--within 4 --method payoff --levels some", "--levels: expected auto, none or always"},
+               {"--within 4 --matches z", "expected one event, found --contains, --matches"},
+               {"--within 4 --target 3", "--target and --contains: expected one event"},
+               {"--within 4 --dist hex", "expected one of --dist, --prompt and --prompts, found more"},
+               {"--within 4 --stop eos", "name no token that ends a text"},
+               {"--within 4 --stop 'two words'", "is not one token of dt-1l"},
+               {"--within 4 --method qld", "qld"}});
+}
+
 TEST_F(BadNumbers, EstimatesFromActivations) {
   all_refused("estimate --model dt-1l --dist hex --target 49 --method ga-amls",
               {{"--particles 100000000000", "100000000000 particles: expected 2 to"},
