@@ -3,28 +3,29 @@
 
     python3 training/story_truth.py --model models/dt-story --counts DATA/counts/counts.json --out truth
 
-truth/dt-story-32.json: texts of 32 tokens, no stop; the same strings within 16 tokens are events of their own. truth/dt-story-32-eos.json: texts that end
-with EOS. docs/story.md describes the files.
+truth/dt-story-32.json: texts of 32 tokens, no stop. truth/dt-story-32-eos.json: the same texts, each ending where EOS is drawn.
 """
 
 import argparse
+import hashlib
 import json
 import pathlib
 
 from identity import model_sha256
 
 EOS_ID = 1
+PROMPT = ""
 
 
-def write(path, head, stop, counts, events):
-    sampling = {"temperature": 1, "top_k": 0, "top_p": 1, "greedy": False, "stop": stop, "max_tokens": counts["tokens"]}
-    ranges = [{"source": "pytorch", "seed": counts["seed"], "first": 0, "count": counts["samples"]}]
-    out = {**head, "sampling": sampling, "samples": counts["samples"], "ranges": ranges}
-    lines = ",\n".join(json.dumps(event, ensure_ascii=False) for event in events)
-    text = json.dumps(out)[:-1] + ', "events": [\n' + lines + "\n]}\n"
-    json.loads(text)
-    path.write_text(text)
-    print(f"{path}: {len(events)} events, {sum(event['count'] > 0 for event in events)} seen")
+def write(path, model, stop, counts, key):
+    rows = sorted(zip(counts[key], counts["strings"]), key=lambda row: (-row[0], row[1]))
+    out = {"format": "deeptail-event-counts-1", "model": model.name, "law": "prompt", "model_sha256": model_sha256(model),
+           "law_sha256": hashlib.sha256(PROMPT.encode()).hexdigest(),
+           "sampling": {"temperature": 1.0, "greedy": False, "top_k": 0, "top_p": 1.0, "stop": stop}, "samples": counts["samples"],
+           "ranges": [{"source": "pytorch", "seed": counts["seed"], "first": 0, "count": counts["samples"]}],
+           "events": [{"event": {"contains": string, "within": counts["tokens"]}, "count": count} for count, string in rows]}
+    path.write_text(json.dumps(out, separators=(",", ":"), ensure_ascii=False) + "\n")
+    print(f"{path}: {len(rows)} strings, {sum(count > 0 for count, _ in rows)} seen")
 
 
 def main():
@@ -34,15 +35,9 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     args = parser.parse_args()
     counts = json.loads(args.counts.read_text())
-    length = counts["tokens"]
-    head = {"format": "deeptail-event-counts-1", "model": args.model.name, "model_sha256": model_sha256(args.model), "law": {"prompt": ""}}
-
-    def events(key, within):
-        rows = sorted(zip(counts[key], counts["strings"]), key=lambda row: (-row[0], row[1]))
-        return [{"contains": string, "within": within, "count": count} for count, string in rows]
-
-    write(args.out / f"{args.model.name}-{length}.json", head, [], counts, events("all", length) + events("half", length // 2))
-    write(args.out / f"{args.model.name}-{length}-eos.json", head, [EOS_ID], counts, events("before_eos", length))
+    name = f"{args.model.name}-{counts['tokens']}"
+    write(args.out / f"{name}.json", args.model, [], counts, "all")
+    write(args.out / f"{name}-eos.json", args.model, [EOS_ID], counts, "before_eos")
 
 
 if __name__ == "__main__":

@@ -92,6 +92,7 @@ def measure(name, model, law, truth, targets, arguments, deadline):
         "seconds": round(seconds, 2),
         "rows": rows,
         "counted_rows": round(passes),
+        "useful_share": round(passes / max(1, rows), 3),
         "forward_rate": round(rate),
         "rate_reached": round(rows / max(seconds, 1e-9)),
         "share_of_forward_rate": round(rows / max(seconds, 1e-9) / rate, 3),
@@ -166,7 +167,7 @@ def main():
     parser.add_argument("--llama")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--budget", type=float, default=1.6e6)
-    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--targets", type=int, default=16)
     parser.add_argument("--count", type=int, default=22, help="log2 of the inputs that are counted for the Llama")
     parser.add_argument("--texts", type=float, default=0, help="sampled texts for each string of contains-truth.json; 0: none")
