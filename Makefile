@@ -1,12 +1,12 @@
 # Thin front of the CMake presets. Every target installs what it needs first (scripts/install-deps).
-.PHONY: build install package demo quick test test-release test-sanitizers test-statistical test-tokenizers test-docs test-cuda bench format deps clean
+.PHONY: build install package python wheel demo quick test test-release test-sanitizers test-statistical test-tokenizers test-docs test-cuda bench format deps clean
 
 # Where nvcc comes from: auto (the path), pip (PyPI's, into build/cuda), off.
 CUDA ?= auto
 
 build: deps
 	cuda=$$(scripts/cuda-toolkit $(CUDA)) && cmake --preset release $$cuda >/dev/null
-	cmake --build --preset release --target deeptail deeptail_cxx
+	cmake --build --preset release --target deeptail deeptail_cxx deeptail_shared
 
 # make install PREFIX=/opt/deeptail, with DESTDIR for packagers; make package: a .deb in build/.
 PREFIX ?= /usr/local
@@ -16,6 +16,19 @@ install: build
 package: build
 	@scripts/install-deps package
 	cd build && cpack -G DEB
+
+# The Python package in build/python, from Debian's packages alone, and its tests. PYTHON: the interpreter for them.
+PYTHON ?= /usr/bin/python3
+python: deps
+	@scripts/install-deps python
+	cmake --preset release >/dev/null
+	cmake --build --preset release --target deeptail deeptail_shared
+	cmake --install build --component python --prefix build/python >/dev/null
+	PYTHON=$(PYTHON) tests/python/run build
+
+# The same as one wheel for every Python and every system with glibc 2.34 or later, in build/wheel; needs pip and PyPI.
+wheel: deps
+	scripts/python-wheel build/wheel
 
 demo: build
 	scripts/demo

@@ -34,10 +34,17 @@ file(RELATIVE_PATH deeptail_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/deeptail.pc.in ${CMAKE_BINARY_DIR}/package/deeptail.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/package/deeptail.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 
+# The C interface: deeptail::c of the CMake package, deeptail-c.pc.
+install(TARGETS deeptail_shared EXPORT deeptail LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+configure_file(cmake/deeptail-c.pc.in ${CMAKE_BINARY_DIR}/package/deeptail-c.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/package/deeptail-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
+
 install(DIRECTORY models distributions truth suites DESTINATION share/deeptail COMPONENT program)
 if(DEEPTAIL_CLI)
   install(TARGETS deeptail RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()
+
+include(cmake/python.cmake)
 
 # make package: a .deb whose dependencies are those of the program's shared libraries.
 set(CPACK_GENERATOR DEB)

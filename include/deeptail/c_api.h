@@ -143,6 +143,47 @@ DT_API dt_status dt_estimate(const dt_question* question, const char* settings, 
 DT_API dt_status dt_event_scores(const dt_question* question, const int32_t* tokens, const uint32_t* lengths, size_t n,
                                  size_t length, size_t threads, double* out);
 
+/* --- scores of your own --- */
+/* n is the same in every call, and so is length: rows that are missing are copies of the first. */
+typedef struct dt_batch {
+  size_t size;
+  size_t n, length, n_numbers;
+  const int32_t* tokens;   /* [n, length] */
+  const uint32_t* lengths; /* [n] */
+  const double* numbers;   /* [n, n_numbers]: uniform, from 0 up to 1 */
+} dt_batch;
+/* out: [n]; at least 0: the event. Minus infinity is allowed, NaN is an error. Must give a row the same score whenever
+ * and in whatever batch it is asked. Returns 1 to go on; after anything else the run stops, and the caller knows why.
+ * Called on the thread that called dt_split. */
+typedef int (*dt_score)(void* user, const dt_batch* batch, double* out);
+typedef struct dt_scores {
+  size_t size;
+  void* user;
+  dt_score score;
+  dt_score exact; /* decides where the score is within `near` of a level; NULL: none */
+  double near;
+  size_t batch;   /* rows of a batch; 0: 256 */
+  size_t numbers; /* that a score takes besides the input, for answers that are drawn */
+} dt_scores;
+/* settings: those of tokensplit but "device", and "seed", "threads", "event" (its name), "max_triggers". model: whose
+ * passes work is counted in, and the text of triggers; NULL: a score counts as one pass. out: as of dt_estimate. */
+DT_API dt_status dt_split(const dt_law* law, const dt_model* model, const dt_scores* scores, const char* settings,
+                          const dt_hooks* hooks, dt_text* out);
+/* States of your own, by number: the caller keeps them. Every function returns 1 to go on. */
+typedef struct dt_states {
+  size_t size;
+  void* user;
+  int (*sample)(void* user, uint64_t seed, size_t n, int64_t* states);
+  /* proposals: [n], new numbers. */
+  int (*mutate)(void* user, const int64_t* states, size_t n, uint64_t seed, int64_t* proposals);
+  int (*score)(void* user, const int64_t* states, size_t n, double* out);
+  /* These are not needed any more. May be NULL. */
+  int (*drop)(void* user, const int64_t* states, size_t n);
+} dt_states;
+/* settings: {"budget", "replicas", "seed", "survive_fraction", "moves", "particles", "kept"}. out: as of dt_estimate, and
+ * "states": numbers of some that have the event and were not dropped. */
+DT_API dt_status dt_split_states(const dt_states* states, const char* settings, const dt_hooks* hooks, dt_text* out);
+
 /* --- losses --- */
 /* name: spb, spb_pointwise, squared, log_squared, itakura_saito; parameters: {"alpha", "gamma", "epsilon"}. truth,
  * estimate, out: [n]. */

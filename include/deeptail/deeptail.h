@@ -41,6 +41,7 @@
 #include "deeptail/mhis.h"
 #include "deeptail/qld.h"
 #include "deeptail/question.h"
+#include "deeptail/split.h"
 #include "deeptail/temperatures.h"
 
 #include "deeptail/loss.h"

@@ -63,6 +63,8 @@ class Scorer {
   }
   // accept[i] = (score of proposal i >= level). Accepted ones are held instead of what they are copies of.
   virtual Work decide(double level, const Proposals& proposals, std::span<std::uint8_t> accept) = 0;
+  // Scores cannot be had any more, so what was given since is none: the user wants to stop.
+  virtual bool gave_up() const { return false; }
 };
 
 struct ScorerOptions {
@@ -87,6 +89,14 @@ class Event {
   virtual std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law,
                                          const ScorerOptions& options, ThreadPool& pool) const = 0;
   virtual ScorerBytes bytes(const ModelConfig& config, const InputLaw& law) const = 0;
+
+  // Floating-point operations of one score, and of one that is computed anew after a change of a part, of which the
+  // law's come first and then the event's own.
+  virtual double score_flops(const ModelConfig& config, const InputLaw& law) const;
+  virtual double change_flops(const ModelConfig& config, const InputLaw& law, std::size_t part) const;
+
+  // False: scores come from elsewhere, and whoever asks waits for them.
+  virtual bool runs_model() const { return true; }
   // Where the event is that the most likely next token is one of these: for methods that look at activations
   // or gradients. Else null.
   virtual const Target* next_token() const { return nullptr; }

@@ -78,6 +78,8 @@ class Transformer {
   static Transformer load(const std::string& folder, const ModelConfig& config, const TensorMap& tensors);
   static Transformer from_tensors(const ModelConfig& config, const TensorMap& tensors,
                                   const std::string& where);
+  // No model, for whoever is asked for one and never runs it.
+  static const Transformer& none();
 
   const ModelConfig& config() const { return config_; }
   const PackedWeights& packed() const { return *packed_; }  // as the CPU takes them
@@ -88,6 +90,7 @@ class Transformer {
 
  private:
   using ReadTensors = std::function<TensorMap()>;
+  Transformer() = default;
   Transformer(ModelConfig config, const TensorMap& tensors, ReadTensors read, std::string where);
 
   ModelConfig config_;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import sys
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
@@ -54,6 +55,30 @@ class _Question(ctypes.Structure):
                 ("last_tokens", c_void_p)]
 
 
+class _BatchStruct(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("n", c_size_t), ("length", c_size_t), ("n_numbers", c_size_t),
+                ("tokens", POINTER(c_int32)), ("lengths", POINTER(c_uint32)), ("numbers", POINTER(c_double))]
+
+
+_Score = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(_BatchStruct), POINTER(c_double))
+
+
+class _Scores(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("user", c_void_p), ("score", _Score), ("exact", _Score), ("near", c_double),
+                ("batch", c_size_t), ("numbers", c_size_t)]
+
+
+_SampleStates = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_size_t, POINTER(c_int64))
+_MutateStates = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_int64), c_size_t, c_uint64, POINTER(c_int64))
+_ScoreStates = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_int64), c_size_t, POINTER(c_double))
+_DropStates = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_int64), c_size_t)
+
+
+class _States(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("user", c_void_p), ("sample", _SampleStates), ("mutate", _MutateStates),
+                ("score", _ScoreStates), ("drop", _DropStates)]
+
+
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "dt_version": (c_char_p, []),
     "dt_abi_version": (c_int, []),
@@ -77,6 +102,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "dt_head_free": (None, [c_void_p]),
     "dt_estimate": (c_int, [POINTER(_Question), c_char_p, POINTER(_Hooks), POINTER(_Text)]),
     "dt_event_scores": (c_int, [POINTER(_Question), c_void_p, c_void_p, c_size_t, c_size_t, c_size_t, c_void_p]),
+    "dt_split": (c_int, [c_void_p, c_void_p, POINTER(_Scores), c_char_p, POINTER(_Hooks), POINTER(_Text)]),
+    "dt_split_states": (c_int, [POINTER(_States), c_char_p, POINTER(_Hooks), POINTER(_Text)]),
     "dt_losses": (c_int, [c_char_p, c_char_p, c_void_p, c_void_p, c_size_t, c_void_p]),
     "dt_call": (c_int, [c_char_p, c_char_p, POINTER(_Hooks), POINTER(_Text)]),
 }
@@ -149,15 +176,53 @@ def _pointer(array: Array | None) -> int | None:
     return None if array is None else int(array.ctypes.data)
 
 
+_watchers: dict[int, _Watcher] = {}  # of calls under way, by the functions that C calls
+_other_hook: Callable[[Any], Any] = sys.unraisablehook
+
+
+def _unraisable(told: Any) -> Any:
+    """A signal may be handled before the first line of a function that C calls: ctypes can only report what it raises there."""
+    watcher = _watchers.get(id(told.object))
+    if watcher is None:
+        return _other_hook(told)
+    watcher.keep(told.exc_value if told.exc_value is not None else told.exc_type())
+    return None
+
+
+def _listen() -> None:
+    global _other_hook
+    if sys.unraisablehook is not _unraisable:
+        _other_hook, sys.unraisablehook = sys.unraisablehook, _unraisable
+
+
 class _Watcher:
     """Hooks of one call. An exception of a user's function stops the call, and is raised when that has returned."""
 
     def __init__(self, progress: Progress, on_result: Callable[[int, dict[str, Any]], Any] | None = None):
         self.error: BaseException | None = None
         self._progress, self._on_result = progress, on_result
-        # ctypes keeps no reference to these.
-        self._functions = (_KeepGoing(self._keep_going), _OnResult(self._result if on_result else _nothing))
-        self.hooks = _Hooks(ctypes.sizeof(_Hooks), None, *self._functions)
+        self._called: list[Callable[..., Any]] = []
+        self._kept: list[Any] = []  # ctypes keeps no reference to them
+        self.hooks = _Hooks(ctypes.sizeof(_Hooks), None, self.function(_KeepGoing, self._keep_going),
+                            self.function(_OnResult, self._result))
+
+    def function(self, kind: Any, called: Callable[..., Any]) -> Any:
+        """As C takes it, for as long as the call lasts."""
+        self._called.append(called)
+        self._kept.append(kind(called))
+        return self._kept[-1]
+
+    def run(self, call: Callable[[_Watcher], int], result: Callable[[], Any]) -> Any:
+        """What the call gives; raises what it or a user's function raised."""
+        _listen()
+        for called in self._called:
+            _watchers[id(called)] = self
+        try:
+            status = call(self)
+        finally:
+            for called in self._called:
+                _watchers.pop(id(called), None)
+        return self.finish(status, result)
 
     def _keep_going(self, _user: Any, told: Any) -> int:
         try:
@@ -200,23 +265,9 @@ class _Watcher:
         return partial()
 
 
-def _nothing(*_: Any) -> None:
-    return None
-
-
-def _run(call: Callable[[_Watcher], int], watcher: _Watcher, result: Callable[[], Any]) -> Any:
-    """A KeyboardInterrupt may also come between the call and what follows: then nothing is lost but the result."""
-    return watcher.finish(call(watcher), result)
-
-
 def add_data_folder(folder: str | os.PathLike[str]) -> None:
     """Models, laws and counts are looked for by name in its models/, distributions/ and truth/, too."""
     _check(_lib.dt_add_data_folder(os.fsencode(folder)))
-
-
-_data = Path(__file__).resolve().parent / "data"
-if _data.is_dir():
-    add_data_folder(_data)
 
 
 class _Handle:
@@ -398,9 +449,9 @@ def capture(model: Model, law: Law, count: int, seed: int = 1, threads: int = 0,
         return out[:n], last[:n] if n and last[0] >= 0 else None
 
     watcher = _Watcher(progress)
-    found = _run(lambda w: int(_lib.dt_capture(model.pointer, law.pointer, count, _count(seed, "seed"), threads,
+    found = watcher.run(lambda w: int(_lib.dt_capture(model.pointer, law.pointer, count, _count(seed, "seed"), threads,
                                                byref(w.hooks), _pointer(out), _pointer(last), byref(captured))),
-                 watcher, result)
+                        result)
     return found if found is not None else (out[:0], None)
 
 
@@ -435,7 +486,7 @@ def estimate(events: Sequence[Mapping[str, Any]], *, model: Model | None = None,
     text, given = _Text(), _json(dict(settings or {})).encode()
     watcher = _Watcher(progress, on_result)
     try:
-        found = _run(lambda w: int(_lib.dt_estimate(byref(question), given, byref(w.hooks), byref(text))), watcher,
+        found = watcher.run(lambda w: int(_lib.dt_estimate(byref(question), given, byref(w.hooks), byref(text))),
                      lambda: _lines(_take(text)))
     finally:
         _lib.dt_text_free(byref(text))
@@ -467,6 +518,146 @@ def event_scores(event: Mapping[str, Any], model: Model, law: Law, tokens: Any, 
     return out
 
 
+Score = Callable[..., Any]
+
+
+def _row(values: Any, n: int) -> Array:
+    """A batch's scores as float64 [n]: of NumPy, torch (also on a device), or a plain list."""
+    for name in ("detach", "float", "cpu", "numpy"):  # a torch tensor; bfloat16 has no NumPy form
+        step = getattr(values, name, None)
+        if not callable(step):
+            break
+        values = step()
+    array = np.asarray(values)
+    if array.shape not in ((n,), (n, 1)):
+        raise InputError(f"score: expected {n} numbers, one for each row, found shape {list(array.shape)}")
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"score: expected numbers, found {array.dtype}")
+    return np.ascontiguousarray(array.reshape(n), dtype=np.float64)
+
+
+def _refuse_nan(scores: Array, described: Callable[[int], str]) -> None:
+    bad = np.isnan(scores) | (scores == np.inf)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"score: expected a finite number or minus infinity, found {scores[row]} for row {row}, {described(row)}")
+
+
+def _called(score: Score, watcher: _Watcher) -> Any:
+    """The user's function as C calls it. What it raises is kept, and the run stops."""
+
+    def function(_user: Any, told: Any, out: Any) -> int:
+        try:
+            if watcher.error is not None:
+                return 0
+            batch = told.contents
+            n, length, m = batch.n, batch.length, batch.n_numbers
+            tokens = np.ctypeslib.as_array(batch.tokens, (n, length)).copy()
+            given = [tokens, np.ctypeslib.as_array(batch.lengths, (n,)).copy()]
+            if m:
+                given.append(np.ctypeslib.as_array(batch.numbers, (n, m)).copy())
+            scores = _row(score(*given), n)
+            _refuse_nan(scores, lambda row: f"tokens {tokens[row].tolist()}")
+            np.ctypeslib.as_array(out, (n,))[:] = scores
+            return 1
+        except BaseException as error:
+            watcher.keep(error)
+            return 0
+
+    return watcher.function(_Score, function)
+
+
+def split(law: Law, score: Score, *, exact: Score | None = None, near: float = 0.0, batch: int = 256, numbers: int = 0,
+          model: Model | None = None, settings: Mapping[str, Any] | None = None,
+          progress: Progress = None) -> dict[str, Any] | None:
+    """Splitting by score(tokens int32 [batch, length], lengths uint32 [batch]), with numbers > 0 also float64 [batch, numbers].
+
+    None: progress said stop before anything was known."""
+    watcher = _Watcher(progress)
+    functions = (_called(score, watcher), _called(exact, watcher) if exact is not None else _Score())
+    given = _Scores(ctypes.sizeof(_Scores), None, *functions, float(near), _count(batch, "batch"), _count(numbers, "numbers"))
+    text, asked = _Text(), _json(dict(settings or {})).encode()
+    try:
+        found: dict[str, Any] | None = watcher.run(
+            lambda w: int(_lib.dt_split(law.pointer, _handle(model), byref(given), asked, byref(w.hooks), byref(text))),
+            lambda: json.loads(_take(text)))
+    finally:
+        _lib.dt_text_free(byref(text))
+    return found
+
+
+class _StateStore:
+    """Objects by number; C knows the numbers."""
+
+    def __init__(self) -> None:
+        self.objects: dict[int, Any] = {}
+        self._next = 0
+
+    def add(self, states: Sequence[Any], n: int, name: str, out: Any) -> None:
+        found = list(states)
+        if len(found) != n:
+            raise InputError(f"{name}: expected {n} states, found {len(found)}")
+        numbers = np.arange(self._next, self._next + n, dtype=np.int64)
+        self.objects.update(zip(numbers.tolist(), found))
+        self._next += n
+        np.ctypeslib.as_array(out, (n,))[:] = numbers
+
+    def get(self, numbers: Any, n: int) -> list[Any]:
+        return [self.objects[i] for i in np.ctypeslib.as_array(numbers, (n,)).tolist()]
+
+    def drop(self, numbers: Any, n: int) -> None:
+        for i in np.ctypeslib.as_array(numbers, (n,)).tolist():
+            self.objects.pop(i, None)
+
+
+def split_state(sample: Callable[..., Any], mutate: Callable[..., Any], score: Callable[..., Any], *,
+                settings: Mapping[str, Any] | None = None, progress: Progress = None) -> dict[str, Any] | None:
+    """Splitting on any objects: sample(n, rng), mutate(states, rng), score(states). "states" has some with the event."""
+    watcher, store = _Watcher(progress), _StateStore()
+
+    def kept(work: Callable[..., None]) -> Callable[..., int]:
+        def function(_user: Any, *given: Any) -> int:
+            try:
+                if watcher.error is not None:
+                    return 0
+                work(*given)
+                return 1
+            except BaseException as error:
+                watcher.keep(error)
+                return 0
+
+        return function
+
+    def do_sample(seed: int, n: int, out: Any) -> None:
+        store.add(sample(n, np.random.default_rng(seed)), n, "sample", out)
+
+    def do_mutate(states: Any, n: int, seed: int, out: Any) -> None:
+        store.add(mutate(store.get(states, n), np.random.default_rng(seed)), n, "mutate", out)
+
+    def do_score(states: Any, n: int, out: Any) -> None:
+        objects = store.get(states, n)
+        scores = _row(score(objects), n)
+        _refuse_nan(scores, lambda row: f"state {objects[row]!r:.200}")
+        np.ctypeslib.as_array(out, (n,))[:] = scores
+
+    functions = (watcher.function(_SampleStates, kept(do_sample)), watcher.function(_MutateStates, kept(do_mutate)),
+                 watcher.function(_ScoreStates, kept(do_score)), watcher.function(_DropStates, kept(store.drop)))
+    given, text = _States(ctypes.sizeof(_States), None, *functions), _Text()
+    asked = _json(dict(settings or {})).encode()
+
+    def result() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(_take(text))
+        found["states"] = [store.objects[i] for i in found["states"]]
+        return found
+
+    try:
+        answer: dict[str, Any] | None = watcher.run(
+            lambda w: int(_lib.dt_split_states(byref(given), asked, byref(w.hooks), byref(text))), result)
+    finally:
+        _lib.dt_text_free(byref(text))
+    return answer
+
+
 def loss(name: str, truth: Any, estimate: Any, **parameters: float) -> Array:
     """Losses of each pair, in the shape that the two have together."""
     q, p = np.broadcast_arrays(np.asarray(truth, np.float64), np.asarray(estimate, np.float64))
@@ -481,7 +672,7 @@ def call(what: str, arguments: Mapping[str, Any] | None = None, progress: Progre
     text, given = _Text(), _json(dict(arguments or {})).encode()
     watcher = _Watcher(progress)
     try:
-        return _run(lambda w: int(_lib.dt_call(what.encode(), given, byref(w.hooks), byref(text))), watcher,
+        return watcher.run(lambda w: int(_lib.dt_call(what.encode(), given, byref(w.hooks), byref(text))),
                     lambda: json.loads(_take(text)))
     finally:
         _lib.dt_text_free(byref(text))

@@ -15,8 +15,21 @@ struct CallRow {
   std::string_view name;
   CallFunction function;
 };
-constexpr std::array kCalls = {CallRow{"list", list_things}, CallRow{"spb_alpha", spb_alpha},
-                               CallRow{"spb_epsilon", spb_epsilon}};
+constexpr std::array kCalls = {CallRow{"list", list_things},
+                               CallRow{"fetch", fetch_model},
+                               CallRow{"spb_alpha", spb_alpha},
+                               CallRow{"spb_epsilon", spb_epsilon},
+                               CallRow{"calibrate", calibrate_pairs},
+                               CallRow{"noise_floor", noise_floor_of},
+                               CallRow{"paired_bootstrap", bootstrap_pairs},
+                               CallRow{"truth", count_truth_file},
+                               CallRow{"truth_read", read_truth_file},
+                               CallRow{"truth_compare", compare_truth_files},
+                               CallRow{"truth_merge", merge_truth_files},
+                               CallRow{"bench", run_bench},
+                               CallRow{"run_read", read_run_folder},
+                               CallRow{"report", write_report},
+                               CallRow{"selftest", run_selftest}};
 
 CallFunction find_call(std::string_view name) {
   std::vector<std::string> known;
@@ -39,6 +52,17 @@ double number_or(const JsonNode& node, const char* key, double otherwise) {
 
 std::uint64_t count_or(const JsonNode& node, const char* key, std::uint64_t otherwise) {
   return node.has(key) ? node.at(key).count(0, std::numeric_limits<std::uint64_t>::max()) : otherwise;
+}
+
+std::vector<std::string> texts_or_none(const JsonNode& node, const char* key) {
+  std::vector<std::string> out;
+  if (!node.has(key)) return out;
+  for (const JsonNode& text : node.at(key).elements()) out.push_back(text.text());
+  return out;
+}
+
+std::size_t threads_of(const JsonNode& node) {
+  return node.has("threads") ? node.at("threads").count(0, ThreadPool::kMostThreads) : 0;
 }
 
 void expect_keys(const JsonNode& node, std::initializer_list<std::string_view> keys) {

@@ -206,10 +206,6 @@ void add_dist(CLI::App& app) {
   CLI::App* shown = with_name("show", "Tables, sizes, entropy, most likely tokens; or prompts of a law");
   with_model(shown, "Whose tokenizer; for laws of text");
   shown->callback([options] { show(*options); });
-  CLI::App* check = dist->add_subcommand("check", "What is wrong with a file, or what it is");
-  check->add_option("NAME", options->name, "Name or file of a distribution or law")->required();
-  with_model(check, "Whose tokenizer and context; laws of text need it");
-  check->callback([options] { check_law(options->name, options->model); });
   CLI::App* sub =
       with_name("sample", "Draw inputs: one line of token ids each (with --json: one JSON array a line)");
   sub->add_option("--count", options->count, "How many, such as 10, 1e6 or 2^20")->capture_default_str();
@@ -218,6 +214,10 @@ void add_dist(CLI::App& app) {
   sub->add_flag("--text", options->text, "Show the text instead of ids (with --json: beside them)");
   with_model(sub, "Whose tokenizer; default with tables: any that fits; laws of text need it");
   sub->callback([options] { print_samples(*options); });
+  CLI::App* check = dist->add_subcommand("check", "What is wrong with a file, or what it is");
+  check->add_option("NAME", options->name, "Name or file of a distribution or law")->required();
+  with_model(check, "Whose tokenizer and context; laws of text need it");
+  check->callback([options] { check_law(options->name, options->model); });
   add_dist_build(*dist);
 }
 

@@ -53,7 +53,7 @@ constexpr struct {
     {"deeptail dist show", "deeptail dist show examples/laws/sums.json --model dt-1l"},
     {"deeptail dist sample", "deeptail dist sample hex --count 5 --seed 1 --text"},
     {"deeptail dist check", "deeptail dist check examples/laws/sums.json --model dt-1l"},
-    {"deeptail dist build", "deeptail dist build hex --tokenizer models/tokenizer.json --out hex.json"},
+    {"deeptail dist build", "deeptail dist build hex --tokenizer models/tokenizer.json --out built-hex.json"},
     {"deeptail dist from-text", "deeptail dist from-text README.md --tokenizer dt-1l --length 16 --out readme.json"},
     {"deeptail activations", "deeptail activations capture --model dt-1l --dist hex --out a.npy"},
     {"deeptail activations capture", "deeptail activations capture --model dt-1l --dist hex --out a.npy"},

@@ -1,3 +1,4 @@
+#include "core/hypotenuse.h"
 #include "estimators/shortest_vector.h"
 
 #include <algorithm>
@@ -75,7 +76,7 @@ class ActiveSet {
     multipliers.erase(multipliers.begin() + static_cast<std::ptrdiff_t>(k));
     r_.erase(r_.begin() + static_cast<std::ptrdiff_t>(k));
     for (std::size_t i = k; i < r_.size(); ++i) {
-      const double a = r_[i][i], b = r_[i][i + 1], h = std::hypot(a, b), cosine = a / h, sine = b / h;
+      const double a = r_[i][i], b = r_[i][i + 1], h = hypotenuse(a, b), cosine = a / h, sine = b / h;
       for (std::size_t j = i; j < r_.size(); ++j) {
         const double upper = r_[j][i], lower = r_[j][i + 1];
         r_[j][i] = cosine * upper + sine * lower;

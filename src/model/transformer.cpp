@@ -36,6 +36,11 @@ Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap
       config, tensors, [tensors] { return tensors; }, where);
 }
 
+const Transformer& Transformer::none() {
+  static const Transformer nothing;
+  return nothing;
+}
+
 Transformer Transformer::load(const std::string& folder) {
   const ModelConfig config = read_config(folder);  // first: it knows other libraries' models
   return load(folder, config, read_tensors(folder));

@@ -1,3 +1,4 @@
+#include "core/hypotenuse.h"
 #include "report/score.h"
 
 #include <algorithm>
@@ -97,10 +98,10 @@ int truth_against_interval(const RunItem& item) {
   const double log_q = std::log(item.q());
   const double noise = kZ / std::sqrt(static_cast<double>(item.truth_count));
   const double low = std::isfinite(item.log_p) && std::isfinite(item.log_low)
-                         ? item.log_p - std::hypot(item.log_p - item.log_low, noise)
+                         ? item.log_p - hypotenuse(item.log_p - item.log_low, noise)
                          : item.log_low - noise;
   const double high = std::isfinite(item.log_p) && std::isfinite(item.log_high)
-                          ? item.log_p + std::hypot(item.log_high - item.log_p, noise)
+                          ? item.log_p + hypotenuse(item.log_high - item.log_p, noise)
                           : item.log_high + noise;
   return log_q > high ? 1 : log_q < low ? -1 : 0;
 }

@@ -61,7 +61,37 @@ TEST_F(DistCommand, UsersOwnFileAndItsMistakes) {
   refused("dist show no/such.json", "cannot open");
   refused("dist sample hex --count many", "--count: expected a whole number from 1 to 2^62");
   refused("dist sample hex --count 2^80", "--count");
-  refused("dist", "dist: expected one of list, show, check, sample");
+  refused("dist", "dist: expected one of list, show, sample, check");
+}
+
+TEST_F(DistCommand, LawsOfText) {
+  const std::string law =
+      R"({"format":"deeptail-law-1","name":"mine","kind":"template","bos":0,"text":"I am {n}","slots":{"n":{"range":[1,3]}}})";
+  const std::string file = "'" + write("mine.json", law) + "'";
+  const Outcome shown = run("dist show " + file + " --model dt-1l");
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_NE(shown.out.find("template: 1 slot, up to"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("<|BOS|>I am "), std::string::npos) << shown.out;
+  const auto facts = json("dist show " + file + " --model dt-1l");
+  EXPECT_EQ(facts.at("kind"), "template");
+  EXPECT_EQ(facts.at("n_parts"), 1);
+  EXPECT_EQ(facts.at("samples").size(), 3u);
+  EXPECT_NE(run("dist check " + file + " --model dt-1l").out.find("mine: template, 1 slot"),
+            std::string::npos);
+  EXPECT_EQ(run("dist check hex").out, "hex: tables of tokens, 33 positions of 2 tables\n");
+  const Outcome texts = run("dist sample " + file + " --model dt-1l --count 20 --text");
+  EXPECT_EQ(std::count(texts.out.begin(), texts.out.end(), '\n'), 20);
+  for (const char* text : {"<|BOS|>I am 1\n", "<|BOS|>I am 2\n", "<|BOS|>I am 3\n"})
+    EXPECT_NE(texts.out.find(text), std::string::npos) << texts.out;
+  const std::string later = run("dist sample " + file + " --model dt-1l --count 3 --first 17 --text").out;
+  EXPECT_TRUE(!later.empty() && texts.out.ends_with(later)) << later;
+  refused("dist show " + file, "its prompts are text");
+  refused(
+      "dist check '" + write("bad.json", R"({"format":"deeptail-law-1","kind":"pool"})") + "' --model dt-1l",
+      "a pool has either \"prompts\" or a \"file\"");
+  const Outcome asked =
+      run("estimate --model dt-1l --dist " + file + " --target 310 --method mc --budget 64");
+  EXPECT_EQ(asked.code, 0) << asked.err;
 }
 
 TEST_F(DistCommand, ABrokenFileDoesNotHideTheOthers) {
@@ -79,7 +109,7 @@ TEST_F(DistCommand, ABrokenFileDoesNotHideTheOthers) {
 
 TEST_F(DistCommand, UnknownWordsAreNamed) {
   refused("foo", "unknown command \"foo\"; expected one of estimate, truth");
-  refused("dist foo", "unknown command \"foo\"; expected one of list, show, check, sample");
+  refused("dist foo", "unknown command \"foo\"; expected one of list, show, sample, check");
   refused("bench foo --out x", "unknown command \"foo\"; expected one of run, export, tune");
 }
 

@@ -30,7 +30,7 @@ const count = { run: 0, compared: 0, skipped: 0 };
 // A folder as the reader of a page has it: the tree's data, and the program on the path.
 function folderForPage() {
   const folder = mkdtempSync(join(tmpdir(), "docs-"));
-  for (const name of ["models", "distributions", "truth", "docs", "scripts", "tests"]) symlinkSync(join(source, name), join(folder, name));
+  for (const name of ["models", "distributions", "truth", "docs", "examples", "scripts", "tests"]) symlinkSync(join(source, name), join(folder, name));
   cpSync(join(source, "suites"), join(folder, "suites"), { recursive: true });  // a copy: one command writes into it
   mkdirSync(join(folder, "build"));
   symlinkSync(deeptail, join(folder, "build/deeptail"));

@@ -1,5 +1,6 @@
 # Fuzz targets of src/inputs, src/events, src/estimators, src/truth and src/runs.
 deeptail_fuzz(distribution USES deeptail_inputs)
+deeptail_fuzz(law USES deeptail_inputs)
 deeptail_fuzz(probe USES deeptail_events)
 deeptail_fuzz(temperatures USES deeptail_estimators)
 deeptail_fuzz(event_counts USES deeptail_truth)

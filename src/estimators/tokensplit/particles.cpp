@@ -16,10 +16,6 @@ std::vector<std::size_t> TokenProblem::free_parts() const {
   return free;
 }
 
-std::size_t TokenProblem::first_position(std::size_t part) const {
-  return part < law.facts().n_parts ? law.first_position(part) : length() - 1;
-}
-
 InputParticles::InputParticles(const TokenProblem& problem, std::size_t max_particles, MovePolicy& policy,
                                ThreadPool& pool)
     : problem_(problem),
@@ -43,7 +39,7 @@ void InputParticles::sample(std::size_t n, std::uint64_t seed) {
 std::size_t InputParticles::a_second() const {
   constexpr double kFlops = 1e11;
   constexpr std::size_t kFewest = 16, kMost = 8192;
-  const double n = kFlops / forward_flops(problem_.model.config(), problem_.length());
+  const double n = kFlops / problem_.score_flops();
   return std::clamp(static_cast<std::size_t>(n), kFewest, kMost);
 }
 
@@ -57,6 +53,7 @@ void InputParticles::scores(std::span<double> out) {
     work_ += scorer_->scores(
         {all.inputs.part(first, n), all.numbers.subspan(first * event_parts_, n * event_parts_)},
         out.subspan(first, n));
+    if (scorer_->gave_up() && !policy_.goes_on(work_)) return;
   }
 }
 

@@ -24,8 +24,8 @@ struct TokenProblem {
   std::size_t length() const { return law.facts().max_length; }
   // The law's, then the event's.
   std::size_t n_parts() const { return law.facts().n_parts + event.n_parts(); }
-  std::vector<std::size_t> free_parts() const;         // that can change anything, ascending
-  std::size_t first_position(std::size_t part) const;  // that a change of the part can reach
+  std::vector<std::size_t> free_parts() const;  // that can change anything, ascending
+  double score_flops() const { return event.score_flops(model.config(), law); }
 };
 
 // A particle is the numbers that its input, and an answer that is sampled, are made from.

@@ -21,11 +21,9 @@ constexpr double kPatience = 3.0;
 
 // Flops of a change at each part: [parts].
 std::vector<double> change_costs(const TokenProblem& problem) {
-  const ModelConfig& config = problem.model.config();
-  const double logits = 2.0 * static_cast<double>(config.d_model * config.d_vocab);
   std::vector<double> costs;
   for (std::size_t part = 0; part < problem.n_parts(); ++part)
-    costs.push_back(rescoring_flops(config, problem.length(), problem.first_position(part)) + logits);
+    costs.push_back(problem.event.change_flops(problem.model.config(), problem.law, part));
   return costs;
 }
 

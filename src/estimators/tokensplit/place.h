@@ -11,6 +11,8 @@
 
 namespace deeptail {
 
+inline constexpr std::size_t kMostWaiting = 64;  // threads that wait for what others compute
+
 // This machine's threads.
 struct CpuPlace {
   static constexpr Device kDevice = Device::kCpu;
@@ -31,9 +33,10 @@ struct CpuPlace {
   InputParticles population(std::size_t max_particles, MovePolicy& policy, ThreadPool& pool) const {
     return {problem, max_particles, policy, pool};
   }
-  // Replicas run side by side, each on its share of the threads: nothing waits between moves.
-  static std::size_t replicas_at_once(const TokensplitConfig& config, std::size_t threads) {
-    return std::min(threads, config.replicas);
+  // Replicas run side by side, each on its share of the threads: nothing waits between moves, unless scores come from
+  // elsewhere.
+  std::size_t replicas_at_once(const TokensplitConfig& config, std::size_t threads) const {
+    return std::min(problem.event.runs_model() ? threads : kMostWaiting, config.replicas);
   }
   double bytes(const Sizes& sizes) const {  // of one replica
     return sizes.bytes(problem.event.bytes(problem.model.config(), problem.law), problem);
@@ -58,7 +61,6 @@ struct ServedPlace {
   }
   // Every replica has a thread that mostly waits.
   static std::size_t replicas_at_once(const TokensplitConfig& config, std::size_t) {
-    constexpr std::size_t kMostWaiting = 64;
     return std::min(kMostWaiting, config.replicas);
   }
   double bytes(const Sizes& sizes) const { return sizes.token_bytes(problem.length()); }

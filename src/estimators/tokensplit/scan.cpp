@@ -28,8 +28,8 @@ constexpr double kCrossShare = 0.5;  // of the near pairs: the best last tokens 
 template <class Place>
 class TokenScan {
  public:
-  TokenScan(const Place& place, std::uint64_t seed, ThreadPool& pool)
-      : place_(place), pool_(pool), seed_(seed), dist_(*place.problem.law.tables()) {
+  TokenScan(const Place& place, std::uint64_t seed, ThreadPool& pool, Meter* meter)
+      : place_(place), pool_(pool), meter_(meter), seed_(seed), dist_(*place.problem.law.tables()) {
     contexts_ = sample_inputs(place.problem.law, seed, 0, kContexts, pool);
     std::vector<std::size_t> free = free_positions(dist_);
     last_ = free.back();
@@ -93,7 +93,7 @@ class TokenScan {
   // Flops of a try: the mean over where it may be planted.
   double cost(const Candidate& c) const {
     const ModelConfig& config = place_.problem.model.config();
-    if (place_.problem.event.next_token() == nullptr) return forward_flops(config, dist_.length());
+    if (place_.problem.event.next_token() == nullptr) return place_.problem.score_flops();
     double flops = 2.0 * static_cast<double>(config.d_model * config.d_vocab);
     if (c.other == kNothing) return flops + rescoring_flops(config, dist_.length(), last_);
     const auto& positions = groups_[c.group].positions;
@@ -179,13 +179,16 @@ class TokenScan {
     if (candidates.empty()) return;
     auto probe = place_.probe(contexts_, contexts, pool_);
     const std::size_t chunk = std::max<std::size_t>(1, kChunk / contexts);
-    for (std::size_t first = 0; first < candidates.size(); first += chunk)
+    for (std::size_t first = 0; first < candidates.size() && goes_on(); first += chunk)
       try_some(std::span(candidates).subspan(first, std::min(chunk, candidates.size() - first)), first,
                contexts, probe);
     if (contexts == 1) spread_variance(candidates);
     judge(candidates, contexts);
     ++round_;
   }
+
+  // Stopped, what it finds does not matter any more.
+  bool goes_on() const { return meter_ == nullptr || meter_->goes_on(); }
 
   // One score says nothing of its variance: that of single tokens stands for it.
   void spread_variance(std::vector<Candidate>& candidates) const {
@@ -205,8 +208,18 @@ class TokenScan {
     }
     std::vector<double> scores(changed.size());
     work_ += probe.scores(changed, first_changed, scores);
+    make_finite(scores);
     for (std::size_t i = 0; i < candidates.size(); ++i)
       take(std::span(scores).subspan(i * contexts, contexts), candidates[i]);
+  }
+
+  // Minus infinity, which a user's score may say, has no mean: the lowest of the others will do.
+  static void make_finite(std::span<double> scores) {
+    double lowest = 0.0;
+    for (const double s : scores)
+      if (std::isfinite(s)) lowest = std::min(lowest, s);
+    for (double& s : scores)
+      if (!std::isfinite(s)) s = lowest;
   }
 
   // Returns the first position that it may have changed. try_number: of this round, decides where.
@@ -237,6 +250,7 @@ class TokenScan {
 
   const Place& place_;
   ThreadPool& pool_;
+  Meter* meter_;
   std::uint64_t seed_;
   const Distribution& dist_;
   std::size_t last_ = 0;
@@ -250,12 +264,12 @@ class TokenScan {
 }  // namespace
 
 template <class Place>
-ScanResult scan_tokens(const Place& place, double flops, std::uint64_t seed, ThreadPool& pool) {
+ScanResult scan_tokens(const Place& place, double flops, std::uint64_t seed, ThreadPool& pool, Meter* meter) {
   const Distribution* tables = place.problem.law.tables();
   if (tables == nullptr || place.problem.event.n_parts() > 0 || free_positions(*tables).size() < 2) return {};
-  return TokenScan<Place>(place, seed, pool).run(flops);
+  return TokenScan<Place>(place, seed, pool, meter).run(flops);
 }
-template ScanResult scan_tokens(const CpuPlace&, double, std::uint64_t, ThreadPool&);
-template ScanResult scan_tokens(const ServedPlace&, double, std::uint64_t, ThreadPool&);
+template ScanResult scan_tokens(const CpuPlace&, double, std::uint64_t, ThreadPool&, Meter*);
+template ScanResult scan_tokens(const ServedPlace&, double, std::uint64_t, ThreadPool&, Meter*);
 
 }  // namespace deeptail

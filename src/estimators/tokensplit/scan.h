@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "estimators/tokensplit/meter.h"
 #include "estimators/tokensplit/place.h"
 #include "inputs/planted_tables.h"
 
@@ -17,8 +18,9 @@ struct ScanResult {
   Work work = {};
 };
 
-// flops: what it may take, about.
+// flops: what it may take, about. meter: asked whether to go on; null: it does.
 template <class Place>
-ScanResult scan_tokens(const Place& place, double flops, std::uint64_t seed, ThreadPool& pool);
+ScanResult scan_tokens(const Place& place, double flops, std::uint64_t seed, ThreadPool& pool,
+                       Meter* meter = nullptr);
 
 }  // namespace deeptail

@@ -79,7 +79,7 @@ class Tokensplit {
         config_(config),
         targets_at_once_(targets_at_once),
         pool_(pool),
-        unit_(forward_flops(place.problem.model.config(), place.problem.length())),
+        unit_(place.problem.score_flops()),
         meter_(unit_, config.budget, watch) {}
 
   Estimate run() {
@@ -117,7 +117,7 @@ class Tokensplit {
     ScanResult scan;
     if (config_.budget >= kScanBudget)
       scan = scan_tokens(place_, kScanShare * config_.budget * unit_, derived_seed(config_.seed, kScanPart),
-                         pool_);
+                         pool_, &meter_);
     pay(scan.work);
     mixture_ = tilted(*prior, std::move(scan.plants));
     for (std::size_t c = 0; c < mixture_->size(); ++c)
@@ -237,7 +237,8 @@ Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& 
   const TokensplitConfig config = with_budget(wanted, place.problem, CpuPlace::kDevice);
   require_memory(config, bytes_side_by_side(place, config, pool.size(), asked_sizes(config)));
   const Stopwatch stopwatch;
-  const auto table = law.tables() != nullptr ? first_layer_table(model, *law.tables(), pool) : nullptr;
+  const bool tables = law.tables() != nullptr && event.runs_model();
+  const auto table = tables ? first_layer_table(model, *law.tables(), pool) : nullptr;
   std::optional<Screen> screen;
   if (event.next_token() != nullptr)
     screen.emplace(screen_for(model, law, derived_seed(config.seed, kScreenPart), pool, table.get()));

@@ -1,3 +1,4 @@
+#include "core/hypotenuse.h"
 #include "model/head/screen.h"
 
 #include <algorithm>
@@ -134,7 +135,7 @@ void fill_columns(const Head& head, ThreadPool& pool, Screen::Tables& t) {
   bool finite = std::isfinite(q + eps);
   for (std::size_t p = 0; p < d_vocab; ++p) {
     const Column& c = numbers[p];
-    const double slope = std::hypot(c.q, c.eps / t.beta) * kBoundSlack;
+    const double slope = hypotenuse(c.q, c.eps / t.beta) * kBoundSlack;
     t.columns.step[p] = static_cast<float>(c.sigma);
     t.columns.slope[p] = rounded_up(slope), t.columns.offset[p] = rounded_up(c.m);
     t.bias[p] = head.w_u.bias()[static_cast<std::size_t>(t.ids[p])];

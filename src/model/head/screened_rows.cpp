@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/hypotenuse.h"
 #include "model/head/screen.h"
 
 namespace deeptail {
@@ -75,7 +76,7 @@ void ScreenedRows::prepare(std::size_t n, ConstRows normed, std::span<const doub
       p[k] = static_cast<std::int8_t>(static_cast<int>(scaled + (scaled < 0.0f ? -0.5f : 0.5f)));
       eta_squares.add(k, static_cast<double>(z_[k]) - tau * p[k]);
     }
-    const double eta = eta_squares.norm(), reach = std::hypot(eta, t_.beta * z) * kBoundSlack;
+    const double eta = eta_squares.norm(), reach = hypotenuse(eta, t_.beta * z) * kBoundSlack;
     const double exact = chain_error_ * (x_norm * largest.w + largest.b);
     // Seven roundings: float(dot), step, scale, two products, two sums; |sigma tau q.p| <= largest.q (z +
     // eta).

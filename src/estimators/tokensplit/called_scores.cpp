@@ -1,0 +1,211 @@
+#include "estimators/tokensplit/called_scores.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "core/stopwatch.h"
+
+namespace deeptail {
+
+namespace {
+
+// However long a population that does not wait takes for its next question, the others go on.
+constexpr auto kLongestWait = std::chrono::milliseconds(5);
+constexpr std::size_t kMostRows = std::size_t{1} << 20;
+
+}  // namespace
+
+void CalledScoresConfig::validate() const {
+  if (!score) throw InputError("score: expected a function, found none");
+  if (batch < 1 || batch > kMostRows)
+    throw InputError("batch {}: expected a whole number from 1 to {}", batch, kMostRows);
+  if (!(near >= 0.0) || !std::isfinite(near))
+    throw InputError("near {}: expected a number of at least 0", near);
+}
+
+// Rows of one population; on the stack of its thread.
+struct CalledScores::Service::Request {
+  const EventInputs& inputs;
+  std::span<double> out;
+  std::size_t taken = 0, done = 0;
+};
+
+struct CalledScores::Service::Batch {
+  struct Piece {
+    Request* request;
+    std::size_t first, count;  // of its rows
+  };
+  bool exactly = false;
+  std::size_t length = 0, rows = 0;
+  std::vector<Piece> pieces;
+  std::vector<TokenId> tokens;         // [batch, length]
+  std::vector<std::uint32_t> lengths;  // [batch]
+  std::vector<std::uint64_t> numbers;  // [batch, numbers]
+  std::vector<double> out;             // [batch]
+};
+
+CalledScores::Service::Service(CalledScoresConfig config) : config_(std::move(config)) {
+  config_.validate();
+  thread_ = std::thread([this] { work(); });
+}
+
+CalledScores::Service::~Service() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void CalledScores::Service::join() {
+  const std::lock_guard lock(mutex_);
+  ++populations_;
+}
+
+void CalledScores::Service::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    --populations_;
+  }
+  wake_.notify_all();
+}
+
+bool CalledScores::Service::scores(const EventInputs& inputs, bool exactly, std::span<double> out) {
+  if (out.empty()) return !gave_up();
+  Request request{inputs, out};
+  std::unique_lock lock(mutex_);
+  if (gave_up_) return false;
+  ++asking_;
+  waiting_[exactly].push_back(&request);
+  rows_[exactly] += out.size();
+  (exactly ? counts_.exact_rows : counts_.rows) += out.size();
+  wake_.notify_all();
+  answered_.wait(lock, [&] { return request.done == out.size(); });
+  --asking_;
+  return !gave_up_;
+}
+
+CalledScores::Counts CalledScores::Service::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+void CalledScores::Service::count_farther(std::uint64_t n) {
+  const std::lock_guard lock(mutex_);
+  counts_.farther += n;
+}
+bool CalledScores::Service::gave_up() const {
+  const std::lock_guard lock(mutex_);
+  return gave_up_;
+}
+std::exception_ptr CalledScores::Service::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+// A full batch, or nobody is left who could add to it.
+bool CalledScores::Service::worth_taking() const {
+  return rows_[0] >= config_.batch || rows_[1] >= config_.batch ||
+         (rows_[0] + rows_[1] > 0 && asking_ >= populations_);
+}
+
+void CalledScores::Service::work() {
+  Batch batch;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [&] { return stop_ || rows_[0] + rows_[1] > 0; });
+    if (stop_) return;
+    wake_.wait_for(lock, kLongestWait, [&] { return stop_ || worth_taking(); });
+    if (rows_[0] + rows_[1] == 0) continue;
+    take(batch);
+    lock.unlock();
+    bool good = false;
+    std::exception_ptr error;
+    const Stopwatch stopwatch;
+    try {
+      good = (batch.exactly ? config_.exact : config_.score)({batch.tokens, batch.length, batch.lengths},
+                                                             batch.numbers, batch.out);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    counts_.seconds += stopwatch.seconds();
+    finish(batch, good);
+    if (!good) give_up(error);
+    answered_.notify_all();
+  }
+}
+
+// Rows in the order of their arrival; the last ones are copies of the first where there are too few.
+void CalledScores::Service::take(Batch& batch) {
+  batch.exactly = rows_[1] > rows_[0];
+  std::deque<Request*>& queue = waiting_[batch.exactly];
+  const std::size_t n = config_.batch, numbers = config_.numbers;
+  const std::size_t length = batch.length = queue.front()->inputs.inputs.length;
+  batch.tokens.resize(n * length);
+  batch.lengths.resize(n);
+  batch.numbers.resize(n * numbers);
+  batch.out.resize(n);
+  batch.pieces.clear();
+  batch.rows = 0;
+  while (batch.rows < n && !queue.empty()) {
+    Request& request = *queue.front();
+    const std::size_t first = request.taken, count = std::min(n - batch.rows, request.out.size() - first);
+    const TokenBatch rows = request.inputs.inputs.part(first, count);
+    std::copy(rows.tokens.begin(), rows.tokens.end(), batch.tokens.data() + batch.rows * length);
+    for (std::size_t i = 0; i < count; ++i)
+      batch.lengths[batch.rows + i] = static_cast<std::uint32_t>(rows.length_of(i));
+    std::copy_n(request.inputs.numbers.data() + first * numbers, count * numbers,
+                batch.numbers.data() + batch.rows * numbers);
+    batch.pieces.push_back({&request, first, count});
+    batch.rows += count;
+    request.taken += count;
+    if (request.taken == request.out.size()) queue.pop_front();
+  }
+  for (std::size_t i = batch.rows; i < n; ++i) {
+    std::copy_n(batch.tokens.data(), length, batch.tokens.data() + i * length);
+    std::copy_n(batch.numbers.data(), numbers, batch.numbers.data() + i * numbers);
+    batch.lengths[i] = batch.lengths[0];
+  }
+  rows_[batch.exactly] -= batch.rows;
+  ++counts_.batches;
+  counts_.padded += n - batch.rows;
+}
+
+void CalledScores::Service::finish(Batch& batch, bool good) {
+  std::size_t row = 0;
+  for (const Batch::Piece& piece : batch.pieces) {
+    for (std::size_t i = 0; i < piece.count; ++i)
+      piece.request->out[piece.first + i] =
+          good ? batch.out[row + i] : -std::numeric_limits<double>::infinity();
+    row += piece.count;
+    piece.request->done += piece.count;
+  }
+}
+
+// Whoever waits, or will, gets nothing.
+void CalledScores::Service::give_up(std::exception_ptr error) {
+  gave_up_ = true;
+  error_ = error;
+  for (std::deque<Request*>& queue : waiting_) {
+    for (Request* request : queue) {
+      std::fill(request->out.begin(), request->out.end(), -std::numeric_limits<double>::infinity());
+      request->done = request->out.size();
+    }
+    queue.clear();
+  }
+  rows_[0] = rows_[1] = 0;
+}
+
+CalledScores::CalledScores(CalledScoresConfig config)
+    : service_(std::make_unique<Service>(std::move(config))) {}
+CalledScores::~CalledScores() = default;
+CalledScores::Counts CalledScores::counts() const { return service_->counts(); }
+const CalledScoresConfig& CalledScores::config() const { return service_->config(); }
+bool CalledScores::gave_up() const { return service_->gave_up(); }
+void CalledScores::rethrow() const {
+  if (const std::exception_ptr error = service_->error()) std::rethrow_exception(error);
+}
+
+}  // namespace deeptail

@@ -1,0 +1,74 @@
+// Who waits for scores that a user's function computes, and the thread that asks it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "deeptail/split.h"
+
+namespace deeptail {
+
+class CalledScores::Service {
+ public:
+  explicit Service(CalledScoresConfig config);
+  ~Service();
+
+  // A population that will ask: a batch waits for those that do not wait themselves.
+  void join();
+  void leave();
+  // out: [inputs]. Returns when they are there; false: they are not, and nothing will be any more.
+  bool scores(const EventInputs& inputs, bool exactly, std::span<double> out);
+
+  const CalledScoresConfig& config() const { return config_; }
+  Counts counts() const;
+  void count_farther(std::uint64_t n);
+  bool gave_up() const;
+  std::exception_ptr error() const;
+
+ private:
+  struct Request;
+  struct Batch;
+
+  void work();
+  bool worth_taking() const;
+  void take(Batch& batch);
+  void run(Batch& batch);
+  void finish(Batch& batch, bool good);
+  void give_up(std::exception_ptr error);
+
+  CalledScoresConfig config_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_, answered_;
+  std::deque<Request*> waiting_[2];  // by `exactly`: rows that are not in a batch yet
+  std::size_t rows_[2] = {0, 0};     // of those
+  std::size_t populations_ = 0, asking_ = 0;
+  bool gave_up_ = false, stop_ = false;
+  std::exception_ptr error_;
+  Counts counts_;
+  std::thread thread_;
+};
+
+// score >= 0, computed by a CalledScores.
+class CalledEvent final : public Event {
+ public:
+  // model: whose passes work is counted in; null: one a score.
+  CalledEvent(CalledScores& scores, const Transformer* model) : scores_(scores), model_(model) {}
+  std::string text() const override { return scores_.config().text; }
+  std::size_t n_parts() const override { return scores_.config().numbers; }
+  std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
+                                 ThreadPool& pool) const override;
+  ScorerBytes bytes(const ModelConfig& config, const InputLaw& law) const override;
+  bool runs_model() const override { return false; }
+  double score_flops(const ModelConfig& config, const InputLaw& law) const override;
+  double change_flops(const ModelConfig& config, const InputLaw& law, std::size_t part) const override;
+
+ private:
+  CalledScores& scores_;
+  const Transformer* model_;
+};
+
+}  // namespace deeptail
