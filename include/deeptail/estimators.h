@@ -51,6 +51,7 @@ struct Cost {
   double flops = 0.0;                // of the algorithm, whatever the engine saved
   double forward_equivalents = 0.0;  // flops over those of one plain pass over all positions
   double seconds = 0.0;
+  double tokens = 0.0;  // of sampled answers: flops over those of one token decoded in the middle of a text; else 0
 };
 
 // An input that made the model say the target.
@@ -59,6 +60,9 @@ struct Trigger {
   std::vector<TokenId> tokens = {};
   std::string text = {};  // decoded, where there is a tokenizer
   double margin = 0.0;    // 0 where it was not computed
+  // Of events about what follows: the tokens of the answer, and their texts.
+  std::vector<TokenId> answer = {};
+  AnswerText said = {};
 };
 
 // What the inputs that trigger the event have in common at one position.
@@ -90,6 +94,7 @@ struct Estimate {
   std::string method = {};
   std::vector<TokenId> target = {};      // of events about the next token
   std::string event = {};                // for people: says 310
+  std::string event_json = {}, law_json = {};  // objects; "": event says it all
   double log_p = 0.0;                    // natural log; minus infinity for 0
   double log_low = 0.0, log_high = 0.0;  // the interval
   double confidence = 0.95;
@@ -97,6 +102,7 @@ struct Estimate {
   Guarantee guarantee = Guarantee::kUnbiased;
   std::uint64_t seed = 0;
   SettingValues settings = {};
+  std::string chosen = {};  // the method that auto chose
   Cost cost = {};
   std::vector<Level> levels = {};  // of methods that have levels
   std::vector<std::string> warnings = {};
@@ -205,6 +211,10 @@ double tokensplit_budget(const ModelConfig& config, const InputLaw& law, Device 
 // Any law and any event. The watch is told forward-pass equivalents.
 Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& event,
                     const TokensplitConfig& config, ThreadPool& pool, const Watch& watch = {});
+// static: the same on events with answers, of which the chances of a pattern are learnt beforehand. Budget 0: what
+// text_budget() says (payoff.h), in whole texts.
+Estimate static_split(const Transformer& model, const InputLaw& law, const Event& event,
+                      const TokensplitConfig& config, ThreadPool& pool, const Watch& watch = {});
 // The argmax after independent tokens.
 Estimate tokensplit(const Transformer& model, const Distribution& dist, const Target& target,
                     const TokensplitConfig& config, ThreadPool& pool, const Watch& watch = {});

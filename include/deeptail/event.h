@@ -65,6 +65,13 @@ class Scorer {
   virtual Work decide(double level, const Proposals& proposals, std::span<std::uint8_t> accept) = 0;
   // Scores cannot be had any more, so what was given since is none: the user wants to stop.
   virtual bool gave_up() const { return false; }
+
+  // Of events with answers, for the inputs of the last call of scores, rescore or decide: [n], until the next one.
+  virtual TokenBatch answers() const { return {}; }
+  // Of events that pay, for those of the last call of scores: logs of what they pay, [n], and the answers that they
+  // are paid for, of length 0 where there is none.
+  virtual std::span<const double> log_payoffs() const { return {}; }
+  virtual TokenBatch paid_answers() const { return {}; }
 };
 
 struct ScorerOptions {
@@ -73,10 +80,18 @@ struct ScorerOptions {
   const Screen* screen = nullptr;          // likewise
 };
 
+// An answer for people.
+struct AnswerText {
+  std::string prompt = {}, continuation = {};
+  std::size_t match_begin = 0, match_end = 0;  // bytes of the continuation; both 0: nowhere
+};
+
 // Memory that a scorer takes for each input.
 struct ScorerBytes {
   double scored = 0.0, held = 0.0;
 };
+
+class ContinuationEvent;  // continuation.h
 
 class Event {
  public:
@@ -95,11 +110,22 @@ class Event {
   virtual double score_flops(const ModelConfig& config, const InputLaw& law) const;
   virtual double change_flops(const ModelConfig& config, const InputLaw& law, std::size_t part) const;
 
+  // Tokens of the longest answer that the event is about; 0: it is about the input alone.
+  virtual std::size_t answer_length() const { return 0; }
+  // The event is not that a score is at least 0: its probability is the mean of what inputs pay, and scores only say
+  // which pay much.
+  virtual bool pays() const { return false; }
+  // Texts of an input and its answer, and where in it the event is; without a tokenizer there are none.
+  virtual AnswerText answer_text(std::span<const TokenId> input, std::span<const TokenId> answer) const;
+  virtual std::string json() const { return ""; }  // as an object; "": text() says it all
   // False: scores come from elsewhere, and whoever asks waits for them.
   virtual bool runs_model() const { return true; }
+
   // Where the event is that the most likely next token is one of these: for methods that look at activations
   // or gradients. Else null.
   virtual const Target* next_token() const { return nullptr; }
+  // Where it is a pattern in a continuation: for methods that look at its states. Else null.
+  virtual const ContinuationEvent* continuation() const { return nullptr; }
 };
 
 // The numbers of an event's sampled answers to samples [first, first + n) of a law: [n, Event::n_parts()].

@@ -41,6 +41,7 @@ struct Method {
   bool needs_tables = false;      // a law of independent tokens
   bool needs_next_token = false;  // an event about the most likely next token
   bool one_token = false;         // and about one token only
+  bool needs_pattern = false;     // an event about a pattern in a sampled continuation
   bool enumerates = false;        // where all inputs cost no more than its work, they are counted instead
   Device device = Device::kCpu;
   // Memory beyond that of n activations of dimension d; empty for little.

@@ -10,6 +10,7 @@
 #include "cli/target.h"
 #include "core/memory.h"
 #include "core/screen_text.h"
+#include "deeptail/continuation.h"
 #include "deeptail/estimators.h"
 #include "deeptail/methods.h"
 
@@ -25,6 +26,13 @@ struct Asked {
   std::uint64_t work = 0;  // per question; 0: not known
 };
 
+// As given; "": not.
+std::string setting_of(const EstimateOptions& o, std::string_view key) {
+  for (std::size_t i = 0; i < o.settings.size(); ++i)
+    if (setting_rows()[i]->key == key) return o.settings[i];
+  return "";
+}
+
 // Every target, before the first is worked on.
 std::vector<NextToken> read_events(const EstimateOptions& o, const Head& head,
                                    const std::optional<NamedTokenizer>& tokenizer) {
@@ -34,20 +42,44 @@ std::vector<NextToken> read_events(const EstimateOptions& o, const Head& head,
   return events;
 }
 
+// Of a model: the argmax of the next token, or what the flags say of its continuation.
+std::vector<std::unique_ptr<Event>> asked_events(const EstimateOptions& o, const LoadedModel& model) {
+  std::vector<std::unique_ptr<Event>> events;
+  if (!o.event.about_continuation()) {
+    for (NextToken& event : read_events(o, model.head(), model.tokenizer))
+      events.push_back(std::make_unique<NextToken>(std::move(event)));
+    return events;
+  }
+  EventOptions event = o.event;
+  event.temperature = setting_of(o, "temperature");
+  if (o.targets.empty() && o.targets_file.empty()) {
+    events.push_back(make_event(event, model));
+    return events;
+  }
+  if (!event.sampled)
+    throw InputError("--target and {}: expected one event", fmt::join(event.events(), ", "));
+  for (const Target& target : parse_targets(o.targets, o.targets_file, model.head(), model.tokenizer))
+    events.push_back(make_event(event, model, target.ids()));
+  return events;
+}
+
 void check_has_model(const EstimateOptions& o) {
   if (!o.activations.empty() || !o.unembed.empty())
     throw InputError(
         "{} runs the model on its inputs: activations alone are not enough; expected --model and --dist, "
         "found --activations or --unembed",
-        o.method);
-  if (o.model.empty() || o.dist.empty()) throw InputError("method {}: expected --model and --dist", o.method);
+        method_name(o));
+  const PromptOptions& p = o.prompts;
+  if (o.model.empty() || (p.dist.empty() && !p.prompt && p.prompts.empty()))
+    throw InputError("method {}: expected --model and --dist", method_name(o));
 }
 
 void run_one_by_one(const Asked& asked, const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter,
                     EstimatePrinter& printer) {
   const std::size_t n = asked.questions.size();
   const auto name = [&](std::size_t i) {
-    return n == 1 ? "" : shown_tokens(asked.tokenizer, asked.questions[i].next_token()->ids());
+    const Target* target = asked.questions[i].next_token();
+    return n == 1 ? "" : target == nullptr ? asked.questions[i].event->text() : shown_tokens(asked.tokenizer, target->ids());
   };
   ProgressState start{.label = asked.method.name, .unit = asked.method.unit, .total = asked.work * n};
   if (asked.work == 0 && n > 1) start.unit = "targets", start.total = n;
@@ -105,11 +137,11 @@ void answer(const Asked& asked, const EstimateOptions& o, ThreadPool& pool, Prog
 void run_on_model(const Method& method, const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter) {
   check_has_model(o);
   const LoadedModel model = load_model(o.model);
-  const auto law = load_law(o.dist, model);
-  const std::vector<NextToken> events = read_events(o, model.head(), model.tokenizer);
+  const auto law = make_law(o.prompts, model);
+  const auto events = asked_events(o, model);
   Asked asked{.method = method, .tokenizer = model.tokenizer, .questions = {}};
-  for (const NextToken& event : events) {
-    asked.questions.emplace_back(model, *law, event);
+  for (const auto& event : events) {
+    asked.questions.emplace_back(model, *law, *event);
     check_can_answer(method, asked.questions.back());
   }
   asked.work = method.work(asked.questions.front());
@@ -128,7 +160,7 @@ void run_on_cloud(const Method& method, const EstimateOptions& o, ThreadPool& po
       check_can_answer(method, {head, none, event});
   };
   const CloudSubject subject = load_cloud({.model = o.model,
-                                           .dist = o.dist,
+                                           .dist = o.prompts.dist,
                                            .activations = o.activations,
                                            .unembed = o.unembed,
                                            .count = method.calibration,
@@ -154,16 +186,15 @@ ProgressStyle style_of(const EstimateOptions& o) {
   return o.json && style == ProgressStyle::kLines ? ProgressStyle::kNone : style;
 }
 
-std::string_view asked_device(const EstimateOptions& o) {
-  for (std::size_t i = 0; i < o.settings.size(); ++i)
-    if (setting_rows()[i]->key == "device" && !o.settings[i].empty()) return o.settings[i];
-  return name_of(Device::kCpu);
+std::string asked_device(const EstimateOptions& o) {
+  const std::string device = setting_of(o, "device");
+  return device.empty() ? std::string(name_of(Device::kCpu)) : device;
 }
 
 void run(const EstimateOptions& o) {
   const Method method = checked_method(o);
-  if (const std::string_view device = asked_device(o); device != name_of(method.device))
-    throw InputError("--device {}: {} runs on the CPU only; use --device cpu", device, o.method);
+  if (const std::string device = asked_device(o); device != name_of(method.device))
+    throw InputError("--device {}: {} runs on the CPU only; use --device cpu", device, method.name);
   require_device(method.device);
   ThreadPool pool(o.threads);
   catch_interrupts();

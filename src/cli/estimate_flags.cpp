@@ -14,6 +14,7 @@ std::vector<Setting> given_settings(const EstimateOptions& o) {
   std::vector<Setting> given;
   for (std::size_t i = 0; i < o.settings.size(); ++i) {
     const SettingRow& row = *setting_rows()[i];
+    if (row.key == "temperature" && o.event.about_continuation()) continue;  // it is that of sampling
     if (!o.settings[i].empty() && !(row.key == "device" && o.settings[i] == "cpu"))
       given.push_back({std::string(row.key), o.settings[i], row.flag()});
   }
@@ -40,13 +41,19 @@ void check_unused(const MethodRow& used, const std::vector<Setting>& given) {
 
 }  // namespace
 
+std::string method_name(const EstimateOptions& o) {
+  if (!o.method.empty()) return o.method;
+  return o.event.about_continuation() ? "auto" : "tokensplit";
+}
+
 Method checked_method(const EstimateOptions& o) {
   const std::vector<Setting> given = given_settings(o);
   for (std::size_t i = 0; i < o.settings.size(); ++i)
     if (!o.settings[i].empty()) setting_rows()[i]->check(o.settings[i], setting_rows()[i]->flag());
-  const MethodRow& row = method_row(o.method);
-  Method method = make_method(o.method, settings_for(row, given));
-  if (o.targets.empty() && o.targets_file.empty())
+  const MethodRow& row = method_row(method_name(o));
+  Method method = make_method(std::string(row.name), settings_for(row, given));
+  if (o.event.about_continuation()) sampling_of(o.event);
+  if (o.targets.empty() && o.targets_file.empty() && !o.event.about_continuation())
     throw InputError(
         "--target is required: a token id or a token, such as --target 310 or --target \" the\"");
   check_unused(row, given);
@@ -56,7 +63,7 @@ Method checked_method(const EstimateOptions& o) {
 void warn_of_unused_flags(const EstimateOptions& o, const Method& method, Estimate& estimate) {
   for (const Setting& s : given_settings(o))
     if (!method.takes(s.key))
-      estimate.warnings.push_back(fmt::format("{} has no effect on {}", s.where, o.method));
+      estimate.warnings.push_back(fmt::format("{} has no effect on {}", s.where, method.name));
 }
 
 namespace {
@@ -69,7 +76,8 @@ void add_question(CLI::App& command, EstimateOptions& o) {
   for (const MethodRow* row : method_rows())
     if (row->setting("calibration") != nullptr) on_activations.push_back(row->name);
   command.add_option("--model", o.model, "Folder or name of a model, or hf:ORG/NAME")->group(kGroup);
-  command.add_option("--dist", o.dist, "Name or file of a distribution")->group(kGroup);
+  command.add_option("--dist", o.prompts.dist, "Name or file of a distribution")->group(kGroup);
+  add_prompt_flags(command, o.prompts);
   command
       .add_option("--target", o.targets,
                   "Token id, token (\" the\"), or several separated by commas: any of them will do. Given "
@@ -116,7 +124,8 @@ void add_method(CLI::App& command, EstimateOptions& o) {
   std::string methods;
   for (const MethodRow* row : method_rows())
     methods += fmt::format("{}{}: {}", methods.empty() ? "" : "; ", row->name, row->help);
-  command.add_option("--method", o.method, methods)->capture_default_str()->group(kWorkGroup);
+  command.add_option("--method", o.method, methods + " (default: tokensplit; auto for what is sampled)")
+      ->group(kWorkGroup);
 }
 
 // The settings in groups by the methods that take them.
@@ -145,6 +154,7 @@ void add_run(CLI::App& command, EstimateOptions& o) {
 
 void add_estimate_flags(CLI::App& command, EstimateOptions& o) {
   add_question(command, o);
+  add_event_flags(command, o.event, false);
   add_method(command, o);
   add_settings(command, o);
   add_run(command, o);

@@ -7,13 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "cli/event_flags.h"
 #include "deeptail/methods.h"
 
 namespace deeptail::cli {
 
 // What is not given is left to the method.
 struct EstimateOptions {
-  std::string model, dist, targets_file, method = "tokensplit", activations, unembed;
+  std::string model, targets_file, method, activations, unembed;  // method "": the default for the event
+  PromptOptions prompts;
+  EventOptions event;
   std::vector<std::string> targets;
   // By setting_rows(); empty: not given.
   std::vector<std::string> settings = std::vector<std::string>(setting_rows().size());
@@ -29,6 +32,8 @@ void add_estimate_flags(CLI::App& command, EstimateOptions& options);
 // The method with those of the flags that are its own. A flag that makes no sense is told whatever the
 // method.
 Method checked_method(const EstimateOptions& o);
+// tokensplit for the argmax of the next token, auto for what is sampled.
+std::string method_name(const EstimateOptions& o);
 // Flags that the method has no use for become warnings.
 void warn_of_unused_flags(const EstimateOptions& o, const Method& method, Estimate& estimate);
 

@@ -19,7 +19,27 @@ void print_figures(const Estimate& e) {
   fmt::print("{}\n", fmt::join(figures, "  "));
 }
 
+// The continuation with its match in brackets.
+std::string marked(const AnswerText& said) {
+  const std::string& text = said.continuation;
+  if (said.match_end == 0) return screen_text(text, 400);
+  const auto piece = [&](std::size_t begin, std::size_t end) {
+    return screen_text(std::string_view(text).substr(begin, end - begin), 400);
+  };
+  return fmt::format("{}[{}]{}", piece(0, said.match_begin), piece(said.match_begin, said.match_end),
+                     piece(said.match_end, text.size()));
+}
+
+void print_answers(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
+  if (!e.triggers.empty()) fmt::print("texts that do, with what was looked for in brackets:\n");
+  for (const Trigger& t : e.triggers)
+    fmt::print("  {} | {}\n",
+               tokenizer ? screen_text(t.said.prompt, 400) : fmt::format("{}", fmt::join(t.tokens, " ")),
+               tokenizer ? marked(t.said) : fmt::format("{}", fmt::join(t.answer, " ")));
+}
+
 void print_triggers(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
+  if (!e.event_json.empty()) return print_answers(e, tokenizer);
   if (!e.triggers.empty()) fmt::print("inputs that say it:\n");
   for (const Trigger& t : e.triggers)
     fmt::print("  {}\n", tokenizer ? screen_text(t.text, 400) : fmt::format("{}", fmt::join(t.tokens, " ")));
@@ -30,10 +50,18 @@ void print_triggers(const Estimate& e, const std::optional<NamedTokenizer>& toke
                100.0 * p.prior);
 }
 
+void print_question(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
+  const std::string model = screen_text(e.provenance.model), law = screen_text(e.provenance.dist);
+  if (e.event_json.empty())
+    fmt::print("Pr[{} on {} says {}], {}, {} forward passes' work\n", model, law,
+               shown_tokens(tokenizer, e.target), e.method, short_count(e.cost.forward_equivalents));
+  else
+    fmt::print("Pr[{} on {} {}], {}{}, {} tokens' work\n", model, law, screen_text(e.event, kAnyWidth), e.method,
+               e.chosen.empty() ? "" : fmt::format(" ({})", e.chosen), short_count(e.cost.tokens));
+}
+
 void print_whole(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
-  fmt::print("Pr[{} on {} says {}], {}, {} forward passes' work\n", screen_text(e.provenance.model),
-             screen_text(e.provenance.dist), shown_tokens(tokenizer, e.target), e.method,
-             short_count(e.cost.forward_equivalents));
+  print_question(e, tokenizer);
   const double low = std::exp(e.log_low), high = std::exp(e.log_high);
   if (e.guarantee == Guarantee::kExact)
     fmt::print("p = {:.15g}, exactly: all {} inputs were counted\n", std::exp(e.log_p), e.cost.forward);
@@ -67,7 +95,8 @@ void print_header(const Estimate& e) {
 void print_row(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
   const double low = std::exp(e.log_low), high = std::exp(e.log_high);
   const bool seen = e.status != Status::kNotReachedUpperBound;
-  fmt::print("{} {:<10} {:<24} {}\n", target_cell(shown_tokens(tokenizer, e.target)),
+  fmt::print("{} {:<10} {:<24} {}\n",
+             target_cell(e.event_json.empty() ? shown_tokens(tokenizer, e.target) : screen_text(e.event)),
              seen ? fmt::format("{:.4g}", std::exp(e.log_p)) : fmt::format("< {:.3g}", high),
              fmt::format("[{:.4g}, {:.4g}]", low, high), name_of(e.status));
   for (const std::string& warning : e.warnings)

@@ -25,6 +25,8 @@ void check_values(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_type_name() == "UINT") option->check(deeptail::cli::whole_number_mistake);
     if (option->get_type_name() == "FLOAT") option->check(deeptail::cli::number_mistake);
+    // A prompt may be empty: the model begins on its own.
+    if (option->get_type_name() == "PROMPT") continue;
     if (!option->get_lnames().empty() && option->get_items_expected_min() > 0)
       option->check(deeptail::cli::empty_mistake);
   }

@@ -23,6 +23,7 @@ enum class Stream : std::uint32_t {
   kMoves = 4,        // index: step_index, slot: draw
   kTilted = 5,       // index: sample, slot: position (itgis)
   kChains = 6,       // index: step_index, slot 0: position, 1: token, 2: acceptance (mhis)
+  kBranches = 7,     // index: branch, slot: step; the seed is made from a text's own numbers
   kProjection = 15,  // index: step
   // Priors; index: particle, slot: dimension.
   kPriorNormals = 16,

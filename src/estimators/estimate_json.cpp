@@ -27,6 +27,16 @@ OrderedJson json_of(const Level& level) {
           {"parent_correlation", level.moves.parent_correlation}};
 }
 
+OrderedJson json_of(const Trigger& t) {
+  OrderedJson out = {{"sample", t.sample}, {"tokens", t.tokens}, {"text", t.text}, {"margin", t.margin}};
+  if (t.answer.empty()) return out;
+  out["answer"] = t.answer;
+  out["prompt"] = t.said.prompt;
+  out["continuation"] = t.said.continuation;
+  out["match"] = {t.said.match_begin, t.said.match_end};
+  return out;
+}
+
 OrderedJson json_of(const SettingValues& settings) {
   OrderedJson out = OrderedJson::object();
   for (const auto& [key, value] : settings) {
@@ -44,8 +54,7 @@ std::string to_json(const Estimate& e) {
   OrderedJson levels = OrderedJson::array(), triggers = OrderedJson::array();
   OrderedJson positions = OrderedJson::array(), replicas = OrderedJson::array();
   for (const Level& level : e.levels) levels.push_back(json_of(level));
-  for (const Trigger& t : e.triggers)
-    triggers.push_back({{"sample", t.sample}, {"tokens", t.tokens}, {"text", t.text}, {"margin", t.margin}});
+  for (const Trigger& t : e.triggers) triggers.push_back(json_of(t));
   for (const DecidingPosition& p : e.positions)
     positions.push_back({{"position", p.position},
                          {"token", p.token},
@@ -55,7 +64,7 @@ std::string to_json(const Estimate& e) {
   for (const double log_p : e.replica_log_p) replicas.push_back(std::exp(log_p));
   OrderedJson diagnostics = OrderedJson::object();
   for (const auto& [name, value] : e.diagnostics) diagnostics[name] = number(value);
-  const OrderedJson out = {{"p", std::exp(e.log_p)},
+  OrderedJson out = {{"p", std::exp(e.log_p)},
                            {"log10_p", number(e.log_p / std::log(10.0))},
                            {"ci95", {std::exp(e.log_low), std::exp(e.log_high)}},
                            {"status", name_of(e.status)},
@@ -87,6 +96,12 @@ std::string to_json(const Estimate& e) {
                              {"dist_sha256", e.provenance.dist_sha256},
                              {"version", kVersion},
                              {"device", e.provenance.device}}}};
+  if (!e.event_json.empty()) {
+    out["event"] = OrderedJson(parse_json(e.event_json, "event"));
+    out["event"]["says"] = e.event;
+    out["law"] = OrderedJson(parse_json(e.law_json, "law"));
+    out["cost"]["tokens"] = e.cost.tokens;
+  }
   // Decoded tokens need not be valid UTF-8 on their own.
   return json_text(out);
 }

@@ -66,7 +66,7 @@ class ScoredTrials final : public Trials {
         seed_(seed),
         pool_(pool),
         scorer_(event.scorer(model, law, {}, pool)),
-        flops_(forward_flops(model.config(), law.facts().max_length)) {}
+        flops_(event.score_flops(model.config(), law)) {}
 
   std::span<const std::uint8_t> run(std::uint64_t first, std::size_t n) override {
     inputs_ = sample_inputs(law_, seed_, first, n, pool_);
@@ -79,7 +79,12 @@ class ScoredTrials final : public Trials {
   }
   Trigger trigger(std::size_t i) const override {
     const auto input = inputs_.sequence(i);
-    return {.tokens = {input.begin(), input.end()}, .margin = scores_[i]};
+    Trigger trigger{.tokens = {input.begin(), input.end()}, .margin = scores_[i]};
+    if (event_.answer_length() > 0) {
+      const auto answer = scorer_->answers().sequence(i);
+      trigger.answer.assign(answer.begin(), answer.end());
+    }
+    return trigger;
   }
   Cost cost(std::uint64_t) const override {
     return {.forward = work_.forwards, .flops = work_.flops, .forward_equivalents = work_.flops / flops_};
@@ -91,7 +96,7 @@ class ScoredTrials final : public Trials {
   std::uint64_t seed_;
   ThreadPool& pool_;
   std::unique_ptr<Scorer> scorer_;
-  double flops_;  // of a plain pass over the longest input
+  double flops_;  // of one score, at the most
   Inputs inputs_;
   std::vector<double> scores_;
   std::vector<std::uint8_t> happened_;

@@ -7,7 +7,8 @@
 namespace deeptail {
 
 // Each beside its method, or in <method>_row.cpp.
-extern const MethodRow kTokensplitRow, kGaAmlsRow, kQldRow, kQldArcRow, kGldRow, kItgisRow, kMhisRow, kMcRow;
+extern const MethodRow kTokensplitRow, kAutoRow, kPayoffRow, kStaticRow, kGaAmlsRow, kQldRow, kQldArcRow, kGldRow,
+    kItgisRow, kMhisRow, kMcRow;
 
 inline constexpr SettingRow kBudget{
     .key = "budget",

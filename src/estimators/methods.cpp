@@ -5,14 +5,16 @@
 
 #include "core/json.h"
 #include "core/nearest.h"
+#include "deeptail/continuation.h"
 #include "estimators/method_list.h"
 
 namespace deeptail {
 
 namespace {
 
-constexpr const MethodRow* kMethodList[] = {&kTokensplitRow, &kGaAmlsRow, &kQldRow,  &kQldArcRow,
-                                            &kGldRow,        &kItgisRow,  &kMhisRow, &kMcRow};
+constexpr const MethodRow* kMethodList[] = {&kTokensplitRow, &kAutoRow,   &kPayoffRow, &kStaticRow,
+                                            &kGaAmlsRow,     &kQldRow,    &kQldArcRow, &kGldRow,
+                                            &kItgisRow,      &kMhisRow,   &kMcRow};
 
 }  // namespace
 
@@ -87,6 +89,12 @@ void check_can_answer(const Method& method, const Question& question) {
   if (method.needs_next_token && target == nullptr)
     throw InputError("{} needs an event about the most likely next token, found \"{}\"", name,
                      printable(question.event->text()));
+  const ContinuationEvent* pattern = question.event->continuation();
+  if (method.needs_pattern && pattern == nullptr)
+    throw InputError("{} needs an event about a pattern in the model's continuation, found \"{}\"", name,
+                     printable(question.event->text()));
+  if (method.needs_pattern && pattern->sampling().greedy)
+    throw InputError("{} needs a continuation that is sampled: a greedy one is always the same", name);
   if (method.one_token && target != nullptr && target->ids().size() != 1)
     throw InputError("{} takes one target token, found {}", name, target->ids().size());
   require_device(method.device);

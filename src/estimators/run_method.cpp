@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/json.h"
+#include "deeptail/sampling.h"
 #include "deeptail/temperatures.h"
 #include "estimators/enumerate.h"
 #include "estimators/method_list.h"
@@ -79,6 +81,24 @@ void add_capture(Cost& cost, const Cost& capture) {
     cost.forward_equivalents = cost.flops / capture.flops * static_cast<double>(capture.forward);
 }
 
+std::string law_json(const LawFacts& law) {
+  return json_text(OrderedJson{{"name", law.name},
+                               {"sha256", law.sha256},
+                               {"max_length", law.max_length},
+                               {"parts", law.n_parts}});
+}
+
+// What estimates of events about answers tell besides.
+void tell_answers(Estimate& estimate, const Question& question) {
+  const Event& event = *question.event;
+  estimate.event_json = event.json();
+  estimate.law_json = law_json(question.law->facts());
+  const std::size_t middle = (question.law->facts().max_length + event.answer_length()) / 2;
+  estimate.cost.tokens =
+      estimate.cost.flops / decoding_flops(question.model->config(), middle, middle + 1);
+  for (Trigger& trigger : estimate.triggers) trigger.said = event.answer_text(trigger.tokens, trigger.answer);
+}
+
 // What every estimate tells, whatever the method.
 Estimate finished(Estimate estimate, const Method& method, const Question& question) {
   estimate.target = question.next_token() != nullptr ? question.next_token()->ids() : std::vector<TokenId>();
@@ -87,6 +107,8 @@ Estimate finished(Estimate estimate, const Method& method, const Question& quest
   const bool exact = estimate.guarantee == Guarantee::kExact;
   estimate.provenance.device = name_of(exact ? Device::kCpu : method.device);
   estimate.settings = method.values;
+  if (!estimate.chosen.empty()) estimate.settings.emplace_back("chosen", estimate.chosen);
+  if (question.event->answer_length() > 0) tell_answers(estimate, question);
   if (method.settle) method.settle(question, estimate.settings);
   if (!exact && !std::isinf(estimate.log_p) && estimate.log_p < std::log(kSmallestChecked))
     estimate.warnings.push_back(fmt::format(

@@ -1,4 +1,5 @@
 // tokensplit as a row of the methods.
+#include "deeptail/payoff.h"
 #include "estimators/method_list.h"
 
 namespace deeptail {
@@ -41,7 +42,9 @@ struct TokensplitSettings {
   Device device = Device::kCpu;
 
   double budget(const Question& q) const {
-    return config.budget > 0.0 ? config.budget : tokensplit_budget(q.model->config(), *q.law, device);
+    if (config.budget > 0.0) return config.budget;
+    return q.event->answer_length() > 0 ? text_budget(q.model->config(), *q.law, *q.event)
+                                        : tokensplit_budget(q.model->config(), *q.law, device);
   }
   TokensplitConfig with_seed(std::uint64_t seed) const {
     TokensplitConfig c = config;
@@ -85,7 +88,9 @@ Method make_tokensplit(SettingReader& s) {
           [settings, on_cuda](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
             const TokensplitConfig config = settings.with_seed(seed);
             return on_cuda ? tokensplit_on_cuda(*q.model, *q.tables(), *q.next_token(), config, watch)
-                           : tokensplit(*q.model, *q.law, *q.event, config, pool, watch);
+                   : q.event->answer_length() > 0
+                       ? static_split(*q.model, *q.law, *q.event, config, pool, watch)
+                       : tokensplit(*q.model, *q.law, *q.event, config, pool, watch);
           }};
   if (on_cuda)
     method.run_many = [settings](std::span<const MethodTask> tasks, const Answers& answers,
@@ -99,7 +104,46 @@ Method make_tokensplit(SettingReader& s) {
   return method;
 }
 
+// Everything but what is about tables: a law that raises rare tokens, and a device.
+constexpr const SettingRow* kStaticSettings[] = {&kBudget, &kReplicas,        &kRelError,  &kParticles, &kFirstDraw,
+                                                 &kMoves,  &kSurviveFraction, &kForgotten, &kTaper};
+
+Method make_static(SettingReader& s) {
+  TokensplitConfig config;
+  s.take(kBudget, config.budget);
+  s.take(kReplicas, config.replicas);
+  s.take(kRelError, config.rel_error);
+  s.take(kParticles, config.particles);
+  s.take(kFirstDraw, config.first_draw);
+  s.take(kMoves, config.moves);
+  s.take(kSurviveFraction, config.survive_fraction);
+  s.take(kForgotten, config.forgotten);
+  s.take(kTaper, config.taper);
+  config.validate();
+  const auto work = [config](const Question& q) {
+    return static_cast<std::uint64_t>(
+        config.budget > 0.0 ? config.budget : text_budget(q.model->config(), *q.law, *q.event));
+  };
+  return {.settle = [work](const Question& q, SettingValues& values) { set_value(values, kBudget, work(q)); },
+          .enumerates = true,
+          .unit = "texts",
+          .work = work,
+          .run = [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+            TokensplitConfig c = config;
+            c.seed = seed;
+            Estimate e = static_split(*q.model, *q.law, *q.event, c, pool, watch);
+            e.method = "static";
+            return e;
+          }};
+}
+
 }  // namespace
+
+constinit const MethodRow kStaticRow{.name = "static",
+                                     .help = "splitting on sampled texts",
+                                     .settings = kStaticSettings,
+                                     .colour = 9,
+                                     .make = make_static};
 
 constinit const MethodRow kTokensplitRow{.name = "tokensplit",
                                          .help = "splitting on tokens",

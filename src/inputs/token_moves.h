@@ -12,7 +12,7 @@
 namespace deeptail {
 
 enum class MoveKind : std::uint8_t { kSingle, kBlock, kSuffix };
-inline constexpr std::uint32_t kLongestSuffix = 8;  // free positions of a suffix move, at most
+inline constexpr std::uint32_t kLongestSuffix = 8;  // free positions of a suffix move, at most, of inputs
 
 // Index: the integer type of a position. Pointers, since the memory may be a device's.
 template <class Index>
@@ -23,6 +23,7 @@ struct MoveRule {
   std::uint32_t n_free;
   std::uint32_t block;                // positions of a block move
   double suffix_share, redraw_share;  // shares of suffix moves, of suffix and block moves
+  std::uint32_t longest_suffix = kLongestSuffix;
 };
 
 // The first position whose cumulative chance is above u of the whole.
@@ -47,7 +48,7 @@ DEEPTAIL_HOST_DEVICE MoveKind choose_positions(const MoveRule<Index>& rule, Draw
                                                const Redraw& redraw) {
   const double chance = draws.unit();
   if (chance < rule.suffix_share) {
-    const std::uint32_t longest = rule.n_free < kLongestSuffix ? rule.n_free : kLongestSuffix;
+    const std::uint32_t longest = rule.n_free < rule.longest_suffix ? rule.n_free : rule.longest_suffix;
     const auto wanted = static_cast<std::uint32_t>(draws.unit() * static_cast<double>(longest));
     const std::uint32_t count = wanted + 1 < longest ? wanted + 1 : longest;
     for (std::uint32_t i = 0; i < count; ++i) redraw(rule.free[rule.n_free - count + i]);

@@ -43,7 +43,7 @@ TEST_F(HelpTest, EveryCommandHasAnExampleThatNamesIt) {
   EXPECT_NE(run("estimate --help").out.find("The question:"), std::string::npos);
   const std::string of_estimate = run("estimate --help").out;
   for (const char* part :
-       {"tokensplit: splitting on tokens", "Settings of tokensplit and ga-amls:", "--particles COUNT",
+       {"tokensplit: splitting on tokens", "Settings of tokensplit, static and ga-amls:", "--particles COUNT",
         "Settings of ga-amls:", "--step-size NUMBER", "(default 0.001)",
         "Settings of mhis:", "--normaliser WORD", "harmonic or", "--rel-error NUMBER", "--device WORD"})
     EXPECT_NE(of_estimate.find(part), std::string::npos) << part;

@@ -13,7 +13,7 @@ namespace deeptail {
 struct LevelView {
   double level;
   std::size_t number;   // of the level
-  TokenBatch inputs;    // where the particles are
+  TokenBatch inputs;    // where the particles are, answers that are sampled included
   const Work& work;     // of the population, so far
   std::size_t at_once;  // moves after which it can be asked again
 };
@@ -40,7 +40,7 @@ template <class Population>
 MoveStats move_by_policy(Population& population, MovePolicy& policy, double level, std::size_t number,
                          std::uint64_t seed) {
   const auto view = [&] {
-    return LevelView{level, number, population.inputs(), population.work(), population.moves_at_once()};
+    return LevelView{level, number, population.texts(), population.work(), population.moves_at_once()};
   };
   const MoveSettings& settings = policy.begin(view(), population.hints());
   population.hold(settings.hints);

@@ -21,6 +21,7 @@ struct MoveSettings {
   std::size_t block = 1;      // parts of a block move
   double block_share = 0.0;   // of moves that take a block
   double suffix_share = 0.0;  // of moves that draw everything from some part on
+  std::size_t longest_suffix = kLongestSuffix;
   ScoreHints hints = {};
 };
 
@@ -81,7 +82,8 @@ MoveKind redraw_parts(std::span<const std::size_t> free, const MoveSettings& set
                                       .n_free = static_cast<std::uint32_t>(free.size()),
                                       .block = static_cast<std::uint32_t>(settings.block),
                                       .suffix_share = settings.suffix_share,
-                                      .redraw_share = settings.suffix_share + settings.block_share};
+                                      .redraw_share = settings.suffix_share + settings.block_share,
+                                      .longest_suffix = static_cast<std::uint32_t>(settings.longest_suffix)};
   MoveDraws draws(at);
   return choose_positions(rule, draws, [&](std::size_t part) { redraw(part, draws.next()); });
 }

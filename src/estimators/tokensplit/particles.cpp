@@ -26,13 +26,37 @@ InputParticles::InputParticles(const TokenProblem& problem, std::size_t max_part
       free_(problem.free_parts()),
       scorer_(problem.event.scorer(
           problem.model, problem.law,
-          {.max_held = max_particles, .table = problem.table, .screen = problem.screen}, pool)) {}
+          {.max_held = max_particles, .table = problem.table, .screen = problem.screen}, pool)),
+      answer_length_(problem.event.answer_length()) {}
 
 void InputParticles::sample(std::size_t n, std::uint64_t seed) {
   numbers_.law.resize(n * law_parts_);
   numbers_.event = sample_numbers(problem_.event, problem_.law, seed, 0, n);
   sample_parts(problem_.law, seed, 0, pool_, numbers_.law);
   problem_.law.make(numbers_.law, inputs_, pool_);
+  if (answer_length_ > 0) answers_.resize(n, answer_length_);
+  if (problem_.event.pays()) {
+    paid_.resize(n, answer_length_);
+    log_payoffs_.resize(n);
+  }
+}
+
+void InputParticles::log_payoffs(std::span<const std::uint32_t> who, std::span<double> out) const {
+  problem_.log_payoffs(inputs(), who, out);
+  if (!problem_.event.pays()) return;
+  for (std::size_t i = 0; i < who.size(); ++i) out[i] += log_payoffs_[who[i]];
+}
+
+TokenBatch InputParticles::texts() const {
+  if (answer_length_ == 0) return inputs();
+  const std::size_t n = size(), width = inputs_.max_length + answer_length_;
+  texts_.resize(n * width);
+  for (std::size_t i = 0; i < n; ++i) {
+    TokenId* row = texts_.data() + i * width;
+    row = std::copy_n(inputs_.tokens.data() + i * inputs_.max_length, inputs_.max_length, row);
+    std::copy_n(answers_.tokens.data() + i * answer_length_, answer_length_, row);
+  }
+  return {texts_, width};
 }
 
 // Inputs whose scores take about a second.
@@ -54,6 +78,7 @@ void InputParticles::scores(std::span<double> out) {
         {all.inputs.part(first, n), all.numbers.subspan(first * event_parts_, n * event_parts_)},
         out.subspan(first, n));
     if (scorer_->gave_up() && !policy_.goes_on(work_)) return;
+    keep_answers(first, n);
   }
 }
 
@@ -77,11 +102,30 @@ void copy_row(const std::vector<T>& from, std::size_t i, std::vector<T>& to, std
 
 }  // namespace
 
+// What the scorer says of inputs [first, first + n), which it scored last.
+void InputParticles::keep_answers(std::size_t first, std::size_t n) {
+  if (answer_length_ == 0) return;
+  const auto keep = [&](TokenBatch from, Inputs& to) {
+    std::copy_n(from.tokens.data(), n * answer_length_, to.row(first).data());
+    std::copy_n(from.lengths.data(), n, to.lengths.data() + first);
+  };
+  keep(scorer_->answers(), answers_);
+  if (!problem_.event.pays()) return;
+  keep(scorer_->paid_answers(), paid_);
+  std::copy_n(scorer_->log_payoffs().data(), n, log_payoffs_.data() + first);
+}
+
 void InputParticles::resample(std::span<const std::uint32_t> parents) {
   resample_rows(numbers_.law, law_parts_, parents);
   resample_rows(numbers_.event, event_parts_, parents);
   resample_rows(inputs_.tokens, inputs_.max_length, parents);
   resample_rows(inputs_.lengths, 1, parents);
+  if (answer_length_ == 0) return;
+  resample_rows(answers_.tokens, answer_length_, parents);
+  resample_rows(answers_.lengths, 1, parents);
+  // What they pay is said anew with their next scores.
+  paid_.resize(problem_.event.pays() ? parents.size() : 0, answer_length_);
+  log_payoffs_.resize(paid_.size());
 }
 
 std::size_t InputParticles::moves_at_once() const {
@@ -155,6 +199,10 @@ void InputParticles::settle(MoveTally& tally, MoveStats& stats) {
     take_numbers(i);
     copy_row(changed_.tokens, j, inputs_.tokens, i, inputs_.max_length);
     inputs_.lengths[i] = changed_.lengths[j];
+    if (answer_length_ == 0) continue;
+    const TokenBatch answers = scorer_->answers();
+    std::copy_n(answers.row(j), answer_length_, answers_.row(i).data());
+    answers_.lengths[i] = answers.lengths[j];
   }
 }
 

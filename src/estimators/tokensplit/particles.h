@@ -19,7 +19,7 @@ struct TokenProblem {
   const Screen* screen = nullptr;
   const Mixture* mixture = nullptr;  // where the law is one of its components; null: the law is the prior
 
-  // What inputs that have the event pay.
+  // What inputs that have the event pay, where that is due to the mixture.
   void log_payoffs(TokenBatch inputs, std::span<const std::uint32_t> who, std::span<double> out) const;
   std::size_t length() const { return law.facts().max_length; }
   // The law's, then the event's.
@@ -42,12 +42,15 @@ class InputParticles final {
     return move_by_policy(*this, policy_, level, number, seed);
   }
   bool stopped() const { return policy_.stopped(); }
-  void log_payoffs(std::span<const std::uint32_t> who, std::span<double> out) const {
-    problem_.log_payoffs(inputs(), who, out);
-  }
-  static bool pays_below() { return false; }
+  void log_payoffs(std::span<const std::uint32_t> who, std::span<double> out) const;
+  bool pays_below() const { return problem_.event.pays(); }
 
   TokenBatch inputs() const { return inputs_.batch(); }
+  // Of events with answers: what follows each input, and what each is paid for. Of others: empty.
+  TokenBatch answers() const { return answers_.batch(); }
+  TokenBatch paid_answers() const { return paid_.batch(); }
+  // Inputs and answers side by side: all that moves change.
+  TokenBatch texts() const;
   const Work& work() const { return work_; }
 
   // For move_by_policy.
@@ -68,6 +71,7 @@ class InputParticles final {
   void keep_changed(std::size_t i);
   void take_numbers(std::size_t i);
   void settle(MoveTally& tally, MoveStats& stats);
+  void keep_answers(std::size_t first, std::size_t n);
 
   struct Move {
     MoveKind kind = MoveKind::kSingle;
@@ -83,6 +87,10 @@ class InputParticles final {
   std::unique_ptr<Scorer> scorer_;
   Numbers numbers_;
   Inputs inputs_;  // made from them
+  std::size_t answer_length_;
+  Inputs answers_, paid_;             // [particles, answer_length]
+  std::vector<double> log_payoffs_;   // [particles], of events that pay
+  mutable std::vector<TokenId> texts_;
   Work work_;
   // Of one step. Proposals that change the input or the event's numbers come first in changed_.
   Numbers proposed_;

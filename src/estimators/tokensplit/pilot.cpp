@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "estimators/tokensplit/place.h"
 
@@ -57,6 +58,7 @@ class PilotPolicy final : public MovePolicy {
                  .block = std::min<std::size_t>(4, free_.size()),
                  .block_share = kBlockShare,
                  .suffix_share = kSuffixShare};
+    if (problem.event.answer_length() > 0) settings_.longest_suffix = free_.size();
   }
 
   bool goes_on(const Work& work) override {
@@ -148,23 +150,70 @@ double parent_correlation(std::span<const TokenId> begin, std::span<const TokenI
   return used == 0 ? 0.0 : sum / static_cast<double>(used);
 }
 
+namespace {
+
+// Of events that pay, which have no threshold: have those below the level paid nearly all? So much of the answer may be
+// left to be estimated without further levels.
+class PaidSoFar {
+ public:
+  template <class Population>
+  bool nearly_all(const Level& level, const Population& population, std::span<const double> scores) {
+    constexpr double kLeft = 0.02;
+    const double below = log_reach_ + mean_of(population, scores, level.level, false);
+    const double above = log_reach_ + mean_of(population, scores, level.level, true);
+    log_paid_ = log_add(log_paid_, below);
+    log_reach_ += std::log(level.survive_fraction);
+    return !std::isinf(log_paid_) && above < std::log(kLeft) + log_add(log_paid_, above);
+  }
+
+ private:
+  template <class Population>
+  static double mean_of(const Population& population, std::span<const double> scores, double level,
+                        bool above) {
+    std::vector<std::uint32_t> who;
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      if ((scores[i] >= level) == above) who.push_back(static_cast<std::uint32_t>(i));
+    std::vector<double> paid(who.size());
+    population.log_payoffs(who, paid);
+    return log_mean_payoff(paid, scores.size());
+  }
+
+  double log_paid_ = -std::numeric_limits<double>::infinity(), log_reach_ = 0.0;
+};
+
+}  // namespace
+
 template <class Place>
 PilotResult run_pilot(const Place& place, const PilotConfig& config, std::uint64_t seed, ThreadPool& pool,
                       Meter& meter) {
   PilotPolicy policy(place.problem, config, meter);
   auto particles = place.population(config.n_particles, policy, pool);
-  const auto observe = [&](const Level&, const auto&, std::span<const double>) { return !policy.cut(); };
+  const bool pays = place.problem.event.pays();
+  PaidSoFar paid;
+  std::optional<double> last;
+  const auto observe = [&](const Level& level, const auto& population, std::span<const double> scores) {
+    if (pays && paid.nearly_all(level, population, scores)) last = level.level;
+    return !policy.cut() && !last;
+  };
   PilotResult result;
   result.run = run_splitting(particles,
                              {.n_particles = config.n_particles,
                               .initial_particles = config.initial_particles,
-                              .survive_fraction = config.survive_fraction},
+                              .survive_fraction = config.survive_fraction,
+                              .threshold = pays ? std::numeric_limits<double>::infinity() : 0.0},
                              seed, observe);
   result.plan = std::move(policy.plan());
-  if (result.run.end != SplittingEnd::kStopped) {
+  if (pays && !last && !result.plan.levels.empty()) {
+    // It ended before that: what comes after its last level is estimated there.
+    last = result.plan.levels.back();
+    result.plan.levels.pop_back();
+    result.plan.settings.pop_back();
+    result.plan.flops_per_particle.pop_back();
+  }
+  if (last || (!pays && result.run.end != SplittingEnd::kStopped)) {
     // The event. A pilot that did not get there leaves the levels that it found, and the replicas a last
     // step.
-    result.plan.levels.push_back(0.0);
+    result.plan.levels.push_back(last.value_or(0.0));
     result.plan.settings.push_back({.n_moves = 0});
     result.plan.flops_per_particle.push_back(0.0);
   }

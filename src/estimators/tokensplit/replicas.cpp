@@ -36,17 +36,37 @@ struct Replica {
   TriggerPool triggers = {};
 };
 
-// Those at or above 0, each with its part of the replica's answer. log_reach: of the last level.
+// What the event's payers are paid for: those that pay most.
 template <class Population>
-void keep_hits(const Population& population, std::span<const double> scores, double log_reach,
-               TriggerPool& triggers) {
+void keep_paid(const Population& population, std::span<const std::uint32_t> who,
+               std::span<const double> log_payoffs, TriggerPool& triggers) {
+  std::vector<double> margins(population.size());
+  std::vector<std::uint32_t> paid;
+  std::vector<double> log_parts;
+  for (std::size_t i = 0; i < who.size(); ++i) {
+    if (population.paid_answers().length_of(who[i]) == 0) continue;
+    paid.push_back(who[i]);
+    log_parts.push_back(log_payoffs[i]);
+    margins[who[i]] = log_payoffs[i];
+  }
+  triggers.add(population.inputs(), population.paid_answers(), paid, margins, log_parts);
+}
+
+// Those at or above the last level, each with its part of the replica's answer. log_reach: of that level.
+template <class Population>
+void keep_hits(const Population& population, std::span<const double> scores, const Level& last,
+               double log_reach, TriggerPool& triggers) {
   std::vector<std::uint32_t> hits;
   for (std::size_t i = 0; i < scores.size(); ++i)
-    if (scores[i] >= 0.0) hits.push_back(static_cast<std::uint32_t>(i));
+    if (scores[i] >= last.level) hits.push_back(static_cast<std::uint32_t>(i));
   std::vector<double> log_parts(hits.size());
   population.log_payoffs(hits, log_parts);
+  if (population.pays_below()) {
+    keep_paid(population, hits, log_parts, triggers);
+    return;
+  }
   for (double& part : log_parts) part += log_reach - std::log(static_cast<double>(hits.size()));
-  triggers.add(population.inputs(), hits, scores, log_parts);
+  triggers.add(population.inputs(), population.answers(), hits, scores, log_parts);
 }
 
 template <class Place>
@@ -59,13 +79,14 @@ Replica run_replica(const TokensplitRun<Place>& run, const Plan& plan, const Siz
   double told = 0.0, log_reach = 0.0;
   const auto observe = [&](const Level& level, const auto& p, std::span<const double> scores) {
     log_reach += std::log(level.survive_fraction);
-    if (level.level >= 0.0) keep_hits(p, scores, log_reach, replica.triggers);
+    if (level.level >= plan.levels.back()) keep_hits(p, scores, level, log_reach, replica.triggers);
     const double now = p.work().flops;
     return run.meter.add(now - std::exchange(told, now));
   };
   const SplittingConfig splitting{.n_particles = sizes.at_level.back(),
                                   .initial_particles = sizes.first_draw,
                                   .sizes = sizes.at_level,
+                                  .threshold = plan.levels.back(),
                                   .levels = plan.levels};
   replica.run = run_splitting(particles, splitting, seed, observe);
   replica.work = particles.work();

@@ -29,6 +29,9 @@ class ServedParticles final {
   static bool pays_below() { return false; }
 
   TokenBatch inputs() const { return {tokens_, length_}; }
+  TokenBatch texts() const { return inputs(); }
+  static TokenBatch answers() { return {}; }
+  static TokenBatch paid_answers() { return {}; }
   const Work& work() const { return work_; }
 
   // For move_by_policy.

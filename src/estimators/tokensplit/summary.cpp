@@ -9,9 +9,6 @@
 
 namespace deeptail {
 
-namespace {
-
-// Levels of all replicas as one history: fractions averaged in the way of the pilot's, counts summed.
 std::vector<Level> history(const std::vector<SplittingRun>& runs) {
   std::vector<Level> levels;
   for (const SplittingRun& run : runs)
@@ -31,6 +28,8 @@ std::vector<Level> history(const std::vector<SplittingRun>& runs) {
     level.survive_fraction = static_cast<double>(level.survivors) / static_cast<double>(level.particles);
   return levels;
 }
+
+namespace {
 
 // The first draws bound p whatever came after them. Where the replicas' spread does not tell the upper end,
 // it is theirs; elsewhere it is never above what they allow, with a tenth of the interval's own chance to

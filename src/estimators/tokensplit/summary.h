@@ -23,6 +23,9 @@ struct StratumRuns {
   Replicas& replicas;
 };
 
+// Levels of all replicas as one history: counts summed.
+std::vector<Level> history(const std::vector<SplittingRun>& runs);
+
 void fill_cost(Estimate& e, const Work& work, double flops_per_forward);
 
 // The pilot was stopped before it reached the event.

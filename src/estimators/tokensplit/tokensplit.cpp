@@ -84,7 +84,7 @@ class Tokensplit {
 
   Estimate run() {
     const TokenProblem& problem = place_.problem;
-    check_varies(problem.law);
+    if (problem.event.n_parts() == 0) check_varies(problem.law);
     Estimate e{.method = "tokensplit", .guarantee = Guarantee::kUnbiased, .seed = config_.seed};
     if (const Target* target = problem.event.next_token()) e.target = target->ids();
     choose_strata();
@@ -110,7 +110,8 @@ class Tokensplit {
   // Frequent events, and laws that are no tables, are run under the law itself.
   void choose_strata() {
     const Distribution* prior = place_.problem.law.tables();
-    if (config_.tilt == Tilting::kNone || prior == nullptr || is_frequent()) {
+    const bool answers = place_.problem.event.answer_length() > 0;  // the scan knows nothing of them
+    if (config_.tilt == Tilting::kNone || prior == nullptr || answers || is_frequent()) {
       strata_.push_back({.place = place_, .seed = config_.seed});
       return;
     }
@@ -197,7 +198,7 @@ class Tokensplit {
     std::vector<StratumRuns> runs;
     for (Stratum<Place>& s : strata_) runs.push_back({s.share, s.pilot, s.replicas});
     const Distribution* prior = place_.problem.law.tables();
-    Replicas all = fill_from_strata(e, runs, prior);
+    Replicas all = fill_from_strata(e, runs, place_.problem.event.n_parts() == 0 ? prior : nullptr);
     TriggerPool triggers;
     for (const TriggerPool& of : all.triggers) triggers.append(of);
     e.triggers = triggers.best(config_.max_triggers);
@@ -237,7 +238,7 @@ Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& 
   const TokensplitConfig config = with_budget(wanted, place.problem, CpuPlace::kDevice);
   require_memory(config, bytes_side_by_side(place, config, pool.size(), asked_sizes(config)));
   const Stopwatch stopwatch;
-  const bool tables = law.tables() != nullptr && event.runs_model();
+  const bool tables = law.tables() != nullptr && event.runs_model() && event.answer_length() == 0;
   const auto table = tables ? first_layer_table(model, *law.tables(), pool) : nullptr;
   std::optional<Screen> screen;
   if (event.next_token() != nullptr)

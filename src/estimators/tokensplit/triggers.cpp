@@ -7,11 +7,15 @@
 
 namespace deeptail {
 
-void TriggerPool::add(TokenBatch inputs, std::span<const std::uint32_t> hits, std::span<const double> scores,
-                      std::span<const double> log_parts) {
+void TriggerPool::add(TokenBatch inputs, TokenBatch answers, std::span<const std::uint32_t> hits,
+                      std::span<const double> scores, std::span<const double> log_parts) {
   for (std::size_t i = 0; i < hits.size(); ++i) {
     const auto tokens = inputs.sequence(hits[i]);
-    entries_.push_back({scores[hits[i]], log_parts[i], {tokens.begin(), tokens.end()}});
+    Entry& entry =
+        entries_.emplace_back(Entry{scores[hits[i]], log_parts[i], {tokens.begin(), tokens.end()}, {}});
+    if (answers.size() == 0) continue;
+    const auto answer = answers.sequence(hits[i]);
+    entry.answer.assign(answer.begin(), answer.end());
   }
 }
 
@@ -31,13 +35,17 @@ std::vector<Trigger> TriggerPool::best(std::size_t count) const {
   std::vector<const Entry*> order;
   for (const Entry& entry : entries_) order.push_back(&entry);
   std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
-    return a->margin != b->margin ? a->margin > b->margin : a->tokens < b->tokens;
+    if (a->margin != b->margin) return a->margin > b->margin;
+    return a->tokens != b->tokens ? a->tokens < b->tokens : a->answer < b->answer;
   });
   std::vector<Trigger> best;
   for (const Entry* entry : order) {
     if (best.size() == count) break;
-    if (!best.empty() && best.back().tokens == entry->tokens) continue;
-    best.push_back({.sample = best.size(), .tokens = entry->tokens, .margin = entry->margin});
+    if (!best.empty() && best.back().tokens == entry->tokens && best.back().answer == entry->answer) continue;
+    best.push_back({.sample = best.size(),
+                    .tokens = entry->tokens,
+                    .margin = entry->margin,
+                    .answer = entry->answer});
   }
   return best;
 }

@@ -12,8 +12,9 @@ namespace deeptail {
 class TriggerPool {
  public:
   // inputs: [n]; hits: those that have the event; log_parts: [hits], each one's part of the estimate.
-  void add(TokenBatch inputs, std::span<const std::uint32_t> hits, std::span<const double> scores,
-           std::span<const double> log_parts);
+  // answers: [n], or none.
+  void add(TokenBatch inputs, TokenBatch answers, std::span<const std::uint32_t> hits,
+           std::span<const double> scores, std::span<const double> log_parts);
   void append(const TriggerPool& other) {
     entries_.insert(entries_.end(), other.entries_.begin(), other.entries_.end());
   }
@@ -27,7 +28,7 @@ class TriggerPool {
   struct Entry {
     double margin;
     double log_part;
-    std::vector<TokenId> tokens;
+    std::vector<TokenId> tokens, answer;
   };
   const std::vector<Entry>& entries() const { return entries_; }
   double log_largest() const;  // of all parts

@@ -1,0 +1,107 @@
+// Events on what a model says after an input: a pattern in a continuation that is sampled as deployed, or greedy.
+//
+//   const auto event = make_text_event({.kind = TextEventKind::kContains, .value = " wizard", .within = 40}, model);
+//
+// The score is a guess of how nearly the pattern was finished: the largest chance, over the text's steps, to finish it
+// from there without starting anew. It comes from the logits that sampling needs anyway, and from a chance for every
+// state of the pattern's automaton. Those are learnt beforehand (learnt()); whatever they are, estimates stay unbiased.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deeptail/enum_names.h"
+#include "deeptail/event.h"
+#include "deeptail/load.h"
+#include "deeptail/patterns.h"
+#include "deeptail/sampling.h"
+
+namespace [[gnu::visibility("default")]] deeptail {
+
+// What is looked for in a continuation.
+struct TextPattern {
+  std::string kind;   // "contains": of TextEventKind
+  std::string value;  // as the user said it
+  TokenAutomaton automaton;
+  std::optional<ByteDfa> dfa = {};         // on the text: says where a match is; none: the pattern is one of tokens
+  std::optional<TokenTexts> texts = {};    // none: tokens have no texts
+  std::string text = {};                   // for people: contains " wizard"
+};
+
+enum class TextEventKind { kStartsWith, kContains, kMatches, kTokensAny };
+template <>
+struct EnumNames<TextEventKind> {
+  static constexpr std::string_view kAll[] = {"starts_with", "contains", "matches", "tokens_any"};
+};
+
+struct LearnConfig {
+  std::size_t texts = 256;  // in each round
+  std::size_t rounds = 3;
+  std::size_t branches = 8;  // tries to finish the pattern, in each text
+  std::uint64_t seed = 1;
+};
+
+class PatternTables;  // src/events/pattern_tables.h
+
+class ContinuationEvent : public Event {
+ public:
+  ContinuationEvent(std::shared_ptr<const TextPattern> pattern, SamplingConfig sampling);
+
+  std::string text() const override;
+  std::string json() const override;
+  std::size_t n_parts() const override { return sampling_.greedy ? 0 : sampling_.max_tokens; }
+  std::size_t answer_length() const override { return sampling_.max_tokens; }
+  std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
+                                 ThreadPool& pool) const override;
+  ScorerBytes bytes(const ModelConfig& config, const InputLaw& law) const override;
+  double score_flops(const ModelConfig& config, const InputLaw& law) const override;
+  double change_flops(const ModelConfig& config, const InputLaw& law, std::size_t part) const override;
+  AnswerText answer_text(std::span<const TokenId> input, std::span<const TokenId> answer) const override;
+  const ContinuationEvent* continuation() const override { return this; }
+
+  const TextPattern& pattern() const { return *pattern_; }
+  const SamplingConfig& sampling() const { return sampling_; }
+  const PatternTables& tables() const { return *tables_; }
+  // The chance to finish the pattern from each state of its automaton: [n_states], above 0, 1 where it is accepted.
+  std::span<const double> chances() const;
+  ContinuationEvent with_chances(std::vector<double> chances) const;
+  // The same event with chances from texts of the law that try to finish the pattern.
+  ContinuationEvent learnt(const Transformer& model, const InputLaw& law, const LearnConfig& config,
+                           ThreadPool& pool, Work* work = nullptr) const;
+
+ protected:
+  std::shared_ptr<const TextPattern> pattern_;
+  SamplingConfig sampling_;
+  std::shared_ptr<const PatternTables> tables_;
+};
+
+// The same event by what texts pay: an unbiased guess of the pattern's probability from every text, which mostly do not
+// have it. branches: tries to finish the pattern in each text. The score is the log of what a text may pay.
+class ContinuationPayoff final : public ContinuationEvent {
+ public:
+  ContinuationPayoff(const ContinuationEvent& event, std::size_t branches);
+  bool pays() const override { return true; }
+  std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
+                                 ThreadPool& pool) const override;
+
+ private:
+  std::size_t branches_;
+};
+
+// An event in words, as a user gives it.
+struct TextEventSpec {
+  TextEventKind kind = TextEventKind::kContains;
+  std::string value;       // a text, or a regular expression; of tokens: ids, separated by commas
+  std::size_t within = 0;  // tokens of the continuation; 0: as many as a text to start with has bytes
+  SamplingConfig sampling = {};  // but for stop and max_tokens
+  std::string stop = "";         // a token, "eos", "none"; "": eos where the model's files name one
+};
+std::unique_ptr<ContinuationEvent> make_text_event(const TextEventSpec& spec, const LoadedModel& model);
+// The tokens that end a text.
+std::vector<TokenId> stop_tokens(std::string_view stop, const LoadedModel& model);
+
+}  // namespace deeptail

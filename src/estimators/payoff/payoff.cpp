@@ -1,0 +1,222 @@
+// payoff: chances are learnt, a pilot says how many branches and whether levels are wanted, then replicas.
+#include "deeptail/payoff.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "core/stopwatch.h"
+#include "estimators/payoff/sample.h"
+#include "estimators/tokensplit/replicas.h"
+
+namespace deeptail {
+
+namespace {
+
+constexpr std::uint64_t kLearnPart = 0, kPayoffPilotPart = 1, kPlainPart = 2, kLevelsPart = 3,
+                        kPayoffReplicaParts = 16;
+constexpr std::size_t kPilotBranches = 4, kMostBranches = 32, kMostAskedBranches = 4096;
+constexpr double kMostShare = 0.05;  // of the answer, that one text may pay
+
+class Payoff {
+ public:
+  Payoff(const Transformer& model, const InputLaw& law, const ContinuationEvent& event,
+         const PayoffConfig& config, ThreadPool& pool, const Watch& watch)
+      : model_(model),
+        law_(law),
+        event_(event),
+        config_(config),
+        pool_(pool),
+        watch_(watch),
+        unit_(event.score_flops(model.config(), law)) {}
+
+  Estimate run() {
+    Estimate e{.method = "payoff", .guarantee = Guarantee::kUnbiased, .seed = config_.seed};
+    learn();
+    look();
+    if (wants_levels())
+      run_levels(e);
+    else
+      run_plain(e);
+    e.cost.forward = work_.forwards;
+    e.cost.score_evals = work_.rescored;
+    e.cost.flops = work_.flops;
+    e.cost.forward_equivalents = work_.flops / unit_;
+    return e;
+  }
+
+ private:
+  double left() const { return std::max(0.0, config_.budget - work_.flops / unit_); }
+
+  void learn() {
+    const auto texts = static_cast<std::size_t>(std::clamp(0.015 * config_.budget, 32.0, 256.0));
+    learnt_.emplace(event_.learnt(model_, law_,
+                                  {.texts = texts, .seed = derived_seed(config_.seed, kLearnPart)}, pool_,
+                                  &work_));
+  }
+
+  // Nothing of it enters the estimate.
+  void look() {
+    const auto n = static_cast<std::size_t>(std::clamp(0.1 * config_.budget, 64.0, 2048.0));
+    PayoffSample pilot(model_, law_, *learnt_, config_.branches > 0 ? config_.branches : kPilotBranches, 1,
+                       derived_seed(config_.seed, kPayoffPilotPart), pool_);
+    pilot.run(0, n);
+    work_ += pilot.work();
+    const auto texts = static_cast<double>(n);
+    const auto tried = static_cast<double>(config_.branches > 0 ? config_.branches : kPilotBranches);
+    const double branch = pilot.branch_flops() / texts / tried;
+    const double text = (pilot.work().flops - pilot.branch_flops()) / texts;
+    // Least variance for the work: the square root of what both cost and vary, over each other.
+    const PayoffSample::Spread spread = pilot.spread();
+    branches_ = config_.branches;
+    if (branches_ == 0) {
+      const double best =
+          branch > 0.0 ? std::sqrt(text / branch * tried * spread.branches / std::max(spread.between, 1e-3))
+                       : 1.0;
+      branches_ = static_cast<std::size_t>(std::clamp(best + 0.5, 1.0, static_cast<double>(kMostBranches)));
+    }
+    flops_per_text_ = text + branch * static_cast<double>(branches_);
+    largest_share_ = pilot.all().largest_share();
+    effective_ = pilot.all().effective();
+  }
+
+  bool wants_levels() const {
+    if (config_.levels != PayoffLevels::kAuto) return config_.levels == PayoffLevels::kAlways;
+    // A few texts that pay nearly all: there may be others that pay more still.
+    constexpr double kFewTexts = 12.0;
+    return effective_ > 0.0 && effective_ < kFewTexts && largest_share_ > 2.0 * kMostShare;
+  }
+
+  void run_plain(Estimate& e) {
+    const auto fewest = static_cast<double>(4 * config_.replicas);
+    const auto n = static_cast<std::uint64_t>(std::max(fewest, left() * unit_ / flops_per_text_));
+    PayoffSample sample(model_, law_, *learnt_, branches_, config_.replicas,
+                        derived_seed(config_.seed, kPlainPart), pool_);
+    const std::uint64_t done =
+        for_each_batch(0, n, [&](std::uint64_t first, std::size_t count) { sample.run(first, count); }, watch_);
+    work_ += sample.work();
+    std::vector<SplittingRun> runs;
+    for (const PayoffSample::Replica& replica : sample.replicas()) {
+      if (replica.texts == 0) continue;
+      SplittingRun& run = runs.emplace_back();
+      run.log_p = replica.log_mean();
+      run.weighted = true;
+      run.first.n = replica.texts;
+      run.genealogy_variance = replica.relative_variance();
+      e.replica_log_p.push_back(run.log_p);
+    }
+    fill(e, runs, done);
+    if (done < n) e.warnings.push_back(fmt::format("ended after {} of {} texts", done, n));
+    const WeightSums all = sample.all();
+    e.diagnostics.insert(e.diagnostics.end(), {{"texts", static_cast<double>(done)},
+                                               {"branches", static_cast<double>(branches_)},
+                                               {"effective_texts", all.effective()},
+                                               {"largest_share", all.largest_share()}});
+    if (all.largest_share() > kMostShare)
+      e.warnings.push_back(
+          fmt::format("one text pays {:.0f} % of the answer: others that pay more may not have been drawn; a "
+                      "larger budget would tell",
+                      100.0 * all.largest_share()));
+    e.triggers = sample.triggers();
+    if (e.triggers.size() > config_.max_triggers) e.triggers.resize(config_.max_triggers);
+  }
+
+  void fill(Estimate& e, const std::vector<SplittingRun>& runs, std::uint64_t texts) const {
+    const ReplicaSummary s = combine_replicas(runs, e.confidence);
+    e.log_p = s.log_p;
+    e.log_low = s.log_low;
+    e.log_high = std::min(0.0, s.log_high);
+    e.log_certain_low = s.log_certain_low;
+    e.diagnostics = {{"relative_sd", s.relative_sd}};
+    if (!std::isinf(e.log_p)) return;
+    e.status = Status::kNotReachedUpperBound;
+    e.log_high = std::log(clopper_pearson(0, std::max<std::uint64_t>(1, texts), e.confidence).high);
+  }
+
+  void run_levels(Estimate& e) {
+    const ContinuationPayoff paying(*learnt_, branches_);
+    const CpuPlace place{{.model = model_, .law = law_, .event = paying}};
+    const TokensplitConfig config{.budget = std::max(1000.0, left()),
+                                  .replicas = config_.replicas,
+                                  .seed = derived_seed(config_.seed, kLevelsPart)};
+    Meter meter(unit_, config_.budget, watch_);
+    meter.add(work_.flops);
+    PilotResult pilot =
+        run_pilot(place, pilot_config(config, unit_), derived_seed(config.seed, 0), pool_, meter);
+    work_ += pilot.work;
+    meter.add(pilot.work.flops);
+    if (pilot.plan.levels.empty()) {
+      run_plain(e);
+      return;
+    }
+    const Sizes sizes = sizes_of(config, pilot, unit_, 1);
+    const ReplicaTask<CpuPlace> task{{place, config, unit_, pool_, meter}, pilot.plan, sizes};
+    std::vector<Replicas> replicas = run_replicas<CpuPlace>(std::span(&task, 1), kPayoffReplicaParts);
+    Replicas& all = replicas.front();
+    work_ += all.work;
+    TriggerPool triggers;
+    for (const TriggerPool& of : all.triggers) triggers.append(of);
+    const std::size_t asked = all.runs.size();
+    std::erase_if(all.runs, [](const SplittingRun& run) { return was_stopped(run); });
+    if (all.runs.empty()) {
+      e.log_p = e.log_low = -std::numeric_limits<double>::infinity();
+      e.log_high = 0.0;
+      e.status = Status::kBudgetSpent;
+      return;
+    }
+    if (all.runs.size() < asked) {
+      e.guarantee = Guarantee::kConsistent;
+      e.warnings.push_back(fmt::format("stopped: {} of {} replicas were finished", all.runs.size(), asked));
+    }
+    for (const SplittingRun& run : all.runs) e.replica_log_p.push_back(run.log_p);
+    fill(e, all.runs, all.first.n);
+    e.levels = history(all.runs);
+    e.diagnostics.push_back({"branches", static_cast<double>(branches_)});
+    e.triggers = triggers.best(config_.max_triggers);
+  }
+
+  const Transformer& model_;
+  const InputLaw& law_;
+  const ContinuationEvent& event_;
+  const PayoffConfig& config_;
+  ThreadPool& pool_;
+  const Watch& watch_;
+  double unit_;
+  Work work_;
+  std::optional<ContinuationEvent> learnt_;
+  std::size_t branches_ = 1;
+  double flops_per_text_ = 1.0, largest_share_ = 0.0, effective_ = 0.0;
+};
+
+}  // namespace
+
+void PayoffConfig::validate() const {
+  if (budget != 0.0 && !(budget >= 100.0 && std::isfinite(budget)))
+    throw InputError("budget {}: payoff needs at least 100 texts", budget);
+  if (replicas < 2 || replicas > kMostReplicas)
+    throw InputError("{} replicas: expected at least 2, since the interval comes from their spread, and at most {}",
+                     replicas, kMostReplicas);
+  if (branches > kMostAskedBranches)
+    throw InputError("{} branches: expected at most {}", branches, kMostAskedBranches);
+}
+
+double text_budget(const ModelConfig& config, const InputLaw& law, const Event& event) {
+  constexpr double kFlops = 4e11;
+  return std::clamp(kFlops / event.score_flops(config, law), 1000.0, 65536.0);
+}
+
+Estimate payoff(const Transformer& model, const InputLaw& law, const ContinuationEvent& event,
+                const PayoffConfig& wanted, ThreadPool& pool, const Watch& watch) {
+  wanted.validate();
+  if (event.sampling().greedy)
+    throw InputError("payoff needs a continuation that is sampled: after an input a greedy one is always the same");
+  PayoffConfig config = wanted;
+  if (config.budget == 0.0) config.budget = text_budget(model.config(), law, event);
+  const Stopwatch stopwatch;
+  Estimate e = Payoff(model, law, event, config, pool, watch).run();
+  e.cost.seconds = stopwatch.seconds();
+  return e;
+}
+
+}  // namespace deeptail

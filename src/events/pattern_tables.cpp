@@ -1,0 +1,114 @@
+#include "events/pattern_tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/memory.h"
+#include "core/random.h"
+
+namespace deeptail {
+
+namespace {
+
+constexpr double kUsualStep = 0.01;  // a guess of the chance of one more token that is needed
+
+// [n_states][..]: where one more token leads, each state once.
+std::vector<std::vector<std::uint32_t>> successors(const TokenAutomaton& automaton) {
+  const std::size_t n = automaton.n_states();
+  std::vector<std::vector<std::uint32_t>> out(n);
+  std::vector<std::uint32_t> seen(n, std::numeric_limits<std::uint32_t>::max());
+  for (std::uint32_t s = 0; s < n; ++s)
+    for (const std::uint32_t to : automaton.next(s))
+      if (seen[to] != s) {
+        seen[to] = s;
+        out[s].push_back(to);
+      }
+  return out;
+}
+
+// Tokens that are missing until acceptance: [n_states].
+std::vector<std::size_t> distances(const TokenAutomaton& automaton,
+                                   const std::vector<std::vector<std::uint32_t>>& next) {
+  const std::size_t n = next.size();
+  std::vector<std::size_t> distance(n, n + 1);
+  distance[TokenAutomaton::accepted()] = 0;
+  for (std::uint32_t s = 0; s < n; ++s)
+    if (automaton.accepts_at_end(s) && s != TokenAutomaton::accepted()) distance[s] = 1;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t s = 0; s < n; ++s)
+      for (const std::uint32_t to : next[s])
+        if (distance[to] + 1 < distance[s]) {
+          distance[s] = distance[to] + 1;
+          changed = true;
+        }
+  }
+  return distance;
+}
+
+}  // namespace
+
+PatternTables::PatternTables(const TokenAutomaton& automaton, std::size_t max_tokens,
+                             std::vector<double> chances)
+    : n_states_(automaton.n_states()), chances_(std::move(chances)), returns_(n_states_, 0) {
+  check_memory(fmt::format("a pattern of {} states on {} tokens", n_states_, max_tokens),
+               static_cast<double>(n_states_ * (max_tokens + 1)) * (sizeof(double) + 1.0),
+               "take a shorter pattern or fewer tokens");
+  const auto next = successors(automaton);
+  if (chances_.empty()) {
+    const std::vector<std::size_t> distance = distances(automaton, next);
+    for (const std::size_t d : distance)
+      chances_.push_back(std::pow(kUsualStep, static_cast<double>(std::min<std::size_t>(d, 100))));
+  }
+  open_.assign((max_tokens + 1) * n_states_, 0);
+  for (std::uint32_t s = 0; s < n_states_; ++s)
+    open_[s] = s == TokenAutomaton::accepted() || automaton.accepts_at_end(s);
+  for (std::size_t left = 1; left <= max_tokens; ++left)
+    for (std::uint32_t s = 0; s < n_states_; ++s)
+      open_[left * n_states_ + s] = std::any_of(next[s].begin(), next[s].end(), [&](std::uint32_t to) {
+        return open_[(left - 1) * n_states_ + to] != 0;
+      });
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t s = 0; s < n_states_; ++s) {
+      if (returns_[s] != 0) continue;
+      returns_[s] = std::any_of(next[s].begin(), next[s].end(), [&](std::uint32_t to) {
+        return automaton.is_root(to) || returns_[to] != 0;
+      });
+      changed = changed || returns_[s] != 0;
+    }
+  }
+  outside_.assign((max_tokens + 1) * n_states_, 0.0);
+  one_step_ = true;
+  for (std::size_t left = 0; left <= max_tokens; ++left)
+    for (std::uint32_t s = 0; s < n_states_; ++s)
+      if (open(s, left) && !automaton.is_root(s)) {
+        outside_[left * n_states_ + s] = s == TokenAutomaton::accepted() ? 1.0 : chances_[s];
+        if (s != TokenAutomaton::accepted()) one_step_ = false;
+      }
+}
+
+double sum_of_values(std::span<const float> weights, std::span<const std::uint32_t> next,
+                     std::span<const double> values) {
+  double sum = 0.0;
+  for (std::size_t v = 0; v < weights.size(); ++v) sum += static_cast<double>(weights[v]) * values[next[v]];
+  return sum;
+}
+
+TokenId draw_by_value(std::span<const float> weights, std::span<const std::uint32_t> next,
+                      std::span<const double> values, double sum, std::uint64_t number) {
+  const double wanted = unit_double(number) * sum;
+  double so_far = 0.0;
+  TokenId last = kEndOfText;
+  for (std::size_t v = 0; v < weights.size(); ++v) {
+    const double part = static_cast<double>(weights[v]) * values[next[v]];
+    if (!(part > 0.0)) continue;
+    so_far += part;
+    last = static_cast<TokenId>(v);
+    if (so_far > wanted) break;
+  }
+  return last;
+}
+
+}  // namespace deeptail

@@ -1,0 +1,49 @@
+// What a pattern's automaton says of texts on their way: may it still be accepted, can it begin anew, and how likely is
+// it to be finished from here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "deeptail/patterns.h"
+#include "deeptail/sampling.h"
+
+namespace deeptail {
+
+class PatternTables {
+ public:
+  // chances: [n_states], above 0; empty: a guess by the number of tokens that are missing.
+  PatternTables(const TokenAutomaton& automaton, std::size_t max_tokens, std::vector<double> chances = {});
+
+  std::span<const double> chances() const { return chances_; }
+  // May a text in this state still be accepted with `left` more tokens?
+  bool open(std::uint32_t state, std::size_t left) const { return open_[left * n_states_ + state] != 0; }
+  // Can a text in this state come to a root after its next token?
+  bool returns(std::uint32_t state) const { return returns_[state] != 0; }
+  // Whoever leaves the roots is accepted by that very token.
+  bool one_step() const { return one_step_; }
+
+  // [n_states]: the chance to finish, with `left` more tokens, for texts that have left the roots; 0 for roots, which
+  // begin anew, and where there is no way.
+  std::span<const double> outside(std::size_t left) const {
+    return std::span(outside_).subspan(left * n_states_, n_states_);
+  }
+
+ private:
+  std::size_t n_states_;
+  std::vector<double> chances_;          // [n_states]
+  std::vector<std::uint8_t> open_;       // [max_tokens + 1, n_states]
+  std::vector<std::uint8_t> returns_;    // [n_states]
+  std::vector<double> outside_;          // [max_tokens + 1, n_states]
+  bool one_step_ = false;
+};
+
+// sum over tokens of weight times value of where the token leads: weights [d_vocab], next [d_vocab], values [n_states].
+double sum_of_values(std::span<const float> weights, std::span<const std::uint32_t> next,
+                     std::span<const double> values);
+// A token drawn in proportion to weight times value; sum: of them all, above 0.
+TokenId draw_by_value(std::span<const float> weights, std::span<const std::uint32_t> next,
+                      std::span<const double> values, double sum, std::uint64_t number);
+
+}  // namespace deeptail
