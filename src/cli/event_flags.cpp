@@ -69,6 +69,10 @@ void add_event_flags(CLI::App& command, EventOptions& o, bool temperature) {
   command.add_option("--within", o.within, "Tokens of the continuation")->type_name("COUNT")->group(kGroup);
   command.add_flag("--sampled", o.sampled, "With --target: the next token is drawn, not the most likely one")
       ->group(kGroup);
+  add_sampling_flags(command, o, temperature);
+}
+
+void add_sampling_flags(CLI::App& command, EventOptions& o, bool temperature) {
   command.add_flag("--greedy", o.greedy, "The most likely token at every step, instead of a drawn one")
       ->group(kGroup);
   if (temperature)

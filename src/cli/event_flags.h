@@ -33,6 +33,8 @@ struct PromptOptions {
 
 // temperature: whether the command has no --temperature of its own.
 void add_event_flags(CLI::App& command, EventOptions& o, bool temperature);
+void add_sampling_flags(CLI::App& command, EventOptions& o,
+                        bool temperature);                   // those of how texts are drawn
 void add_prompt_flags(CLI::App& command, PromptOptions& o);  // --prompt and --prompts
 
 // How continuations are drawn; numbers that make no sense are told, by their flags.

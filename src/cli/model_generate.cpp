@@ -15,7 +15,7 @@ namespace deeptail::cli {
 namespace {
 
 constexpr std::uint64_t kMostTexts = std::uint64_t{1} << 40;
-constexpr std::size_t kTextsAtOnce = 1024;
+constexpr std::size_t kMostAtOnce = 1024, kMostNumbers = std::size_t{1} << 22;
 
 struct GenerateOptions {
   std::string model, count = "1", within = "64";
@@ -62,8 +62,10 @@ void print_said(const Said& said, const Speech& speech, bool with_prompt, bool j
     return print_json(out);
   }
   if (with_prompt)
-    fmt::print("{} => ", speech.known() ? screen_text(prompt, kAnyWidth) : fmt::format("{}", fmt::join(said.prompt, " ")));
-  fmt::print("{}\n", speech.known() ? screen_text(text, kAnyWidth) : fmt::format("{}", fmt::join(said.tokens, " ")));
+    fmt::print("{} => ", speech.known() ? screen_text(prompt, kAnyWidth)
+                                        : fmt::format("{}", fmt::join(said.prompt, " ")));
+  fmt::print("{}\n",
+             speech.known() ? screen_text(text, kAnyWidth) : fmt::format("{}", fmt::join(said.tokens, " ")));
 }
 
 // Texts [first, first + n) of the seed: those that plain sampling has there, too.
@@ -94,10 +96,13 @@ void generate(GenerateOptions o) {
   sampling.stop = stop_tokens(o.sampling.stop, model);
   if (!o.prompts.prompt && o.prompts.prompts.empty() && o.prompts.dist.empty()) o.prompts.prompt = "";
   const auto law = make_law(o.prompts, model);
+  if (sampling.max_tokens > model.config().n_ctx)
+    throw InputError("{} new tokens: {} takes at most {}, the prompt's included", sampling.max_tokens,
+                     screen_text(model.name), model.config().n_ctx);
   const Speech speech(model);
-  for (std::uint64_t first = 0; first < count; first += kTextsAtOnce)
-    generate_some(model, *law, sampling, o, first, std::min<std::uint64_t>(kTextsAtOnce, count - first), speech,
-                  pool);
+  const std::uint64_t at_once = std::clamp<std::uint64_t>(kMostNumbers / sampling.max_tokens, 1, kMostAtOnce);
+  for (std::uint64_t first = 0; first < count; first += at_once)
+    generate_some(model, *law, sampling, o, first, std::min(at_once, count - first), speech, pool);
 }
 
 }  // namespace
