@@ -39,15 +39,4 @@ std::vector<std::uint64_t> sample_numbers(const Event& event, const InputLaw& la
   return numbers;
 }
 
-double Event::score_flops(const ModelConfig& config, const InputLaw& law) const {
-  return forward_flops(config, law.facts().max_length);
-}
-
-// A pass from the part's first position on, and all logits. The event's own parts change what is after the input.
-double Event::change_flops(const ModelConfig& config, const InputLaw& law, std::size_t part) const {
-  const std::size_t length = law.facts().max_length;
-  const std::size_t first = part < law.facts().n_parts ? law.first_position(part) : length - 1;
-  return rescoring_flops(config, length, first) + 2.0 * static_cast<double>(config.d_model * config.d_vocab);
-}
-
 }  // namespace deeptail
