@@ -55,7 +55,8 @@ TEST_F(GenerateTest, RefusesInOneSentence) {
   refused("model generate --model dt-1l --prompt a --dist hex",
           "expected one of --dist, --prompt and --prompts");
   refused("model generate --model dt-1l --prompt a --stop eos", "name no token that ends a text");
-  refused("model generate --model dt-1l --dist hex --within 100", "and 100 new ones: dt-1l takes at most");
+  refused("model generate --model dt-1l --dist hex --within 40",
+          "a prompt of 33 tokens and 40 new ones: dt-1l takes at most 64");
 }
 
 }  // namespace
