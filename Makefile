@@ -1,5 +1,5 @@
 # Thin front of the CMake presets. Every target installs what it needs first (scripts/install-deps).
-.PHONY: build install package python wheel demo quick test test-release test-sanitizers test-statistical test-tokenizers test-docs test-cuda bench format deps clean
+.PHONY: build install package python wheel demo quick test test-release test-sanitizers test-statistical test-tokenizers test-docs test-python-torch test-cuda bench format deps clean
 
 # Where nvcc comes from: auto (the path), pip (PyPI's, into build/cuda), off.
 CUDA ?= auto
@@ -66,6 +66,11 @@ test-tokenizers: build
 # Every command of README.md and docs/, and what they state that it prints: minutes.
 test-docs: build
 	node tests/docs/run.mjs build/deeptail . --times
+
+# deeptail.torch, the examples and the notebooks with PyTorch and transformers, from PyPI (gigabytes) or PYTHON's own: minutes.
+test-python-torch: build
+	cmake --build --preset release --target deeptail_shared
+	tests/python/run_torch build
 
 # On a machine with an NVIDIA GPU and nvcc.
 test-cuda: deps

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from .benchmarks import Run, Selftest, Table, Truth, bench, read_run, read_truth, report, selftest, truth
-from .errors import DeviceError, EstimateWarning, InputError
+from .errors import DeviceError, EstimateWarning, InputError, Stopped
 from .estimates import Activations, Head, activations, estimate, estimate_many, ga_amls, gld, methods, qld
 from .events import Continuation, Event, Target, contains, judge, matches, starts_with, target, tokens_any
 from .exports import read_prompts, to_inspect, to_lm_eval, write_inspect, write_lm_eval, write_triggers
@@ -56,6 +56,7 @@ __all__ = [
     "Score",
     "ScoreCheck",
     "Selftest",
+    "Stopped",
     "Table",
     "Target",
     "Tokenizer",

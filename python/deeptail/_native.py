@@ -449,7 +449,7 @@ def capture(model: Model, law: Law, count: int, seed: int = 1, threads: int = 0,
         return out[:n], last[:n] if n and last[0] >= 0 else None
 
     watcher = _Watcher(progress)
-    found = watcher.run(lambda w: int(_lib.dt_capture(model.pointer, law.pointer, count, _count(seed, "seed"), threads,
+    found: tuple[Array, Array | None] | None = watcher.run(lambda w: int(_lib.dt_capture(model.pointer, law.pointer, count, _count(seed, "seed"), threads,
                                                byref(w.hooks), _pointer(out), _pointer(last), byref(captured))),
                         result)
     return found if found is not None else (out[:0], None)
@@ -523,7 +523,7 @@ Score = Callable[..., Any]
 
 def _row(values: Any, n: int) -> Array:
     """A batch's scores as float64 [n]: of NumPy, torch (also on a device), or a plain list."""
-    for name in ("detach", "float", "cpu", "numpy"):  # a torch tensor; bfloat16 has no NumPy form
+    for name in ("detach", "double", "cpu", "numpy"):  # a torch tensor; bfloat16 has no NumPy form
         step = getattr(values, name, None)
         if not callable(step):
             break
@@ -574,7 +574,7 @@ def split(law: Law, score: Score, *, exact: Score | None = None, near: float = 0
 
     None: progress said stop before anything was known."""
     watcher = _Watcher(progress)
-    functions = (_called(score, watcher), _called(exact, watcher) if exact is not None else _Score())
+    functions = (_called(score, watcher), _called(exact, watcher) if exact is not None else _Score(0))
     given = _Scores(ctypes.sizeof(_Scores), None, *functions, float(near), _count(batch, "batch"), _count(numbers, "numbers"))
     text, asked = _Text(), _json(dict(settings or {})).encode()
     try:

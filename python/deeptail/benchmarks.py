@@ -17,6 +17,7 @@ from . import _frames, _native
 from ._progress import Progress, watching
 from .errors import InputError
 from .models import Model
+from .results import Estimate, EstimateList
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -151,6 +152,11 @@ class Run:
         return list(_native.call("run_read", {"folder": str(self.folder)})["items"])
 
     @property
+    def estimates(self) -> EstimateList:
+        """The same as estimates."""
+        return EstimateList(Estimate.from_dict({**item["estimate"], "target_text": [item.get("target_text") or ""]}) for item in self.items)
+
+    @property
     def header(self) -> dict[str, Any]:
         return dict(_native.call("run_read", {"folder": str(self.folder)})["header"])
 
@@ -165,7 +171,7 @@ class Run:
         return report([self], out)
 
     def tables(self) -> dict[str, Table]:
-        """The report's tables by name: methods, ..."""
+        """The report's tables by name: scores, loss-benchmarking, ..."""
         with tempfile.TemporaryDirectory(prefix="deeptail-") as folder:
             given = {"runs": [str(self.folder)], "out": str(Path(folder) / "report.html"), "tables": str(Path(folder) / "tables")}
             found = _native.call("report", given)["tables"]
@@ -179,12 +185,12 @@ class Run:
 
 
 def _flat(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values of an item; lists and objects stay in ``items``."""
-    row = {key: value for key, value in item.items() if not isinstance(value, (dict, list))}
-    ends = item.get("ci95")
-    if ends:
-        row["low"], row["high"] = ends
-    row.update({f"cost_{key}": value for key, value in (item.get("cost") or {}).items()})
+    """An item as one row: its estimate's figures, and the counted truth where it is known."""
+    row = {"item": item["item"], "variant": item["variant"], "replica": item["replica"]}
+    row.update(Estimate.from_dict(item["estimate"]).row())
+    row["text"] = item.get("target_text")
+    held = item.get("truth")
+    row["truth"] = held["count"] / held["samples"] if held else None
     return row
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ._native import DeviceError, InputError
 
-__all__ = ["DeviceError", "EstimateWarning", "InputError"]
+__all__ = ["DeviceError", "EstimateWarning", "InputError", "Stopped"]
 
 InputError.__module__ = DeviceError.__module__ = "deeptail"
 
@@ -18,4 +18,8 @@ class EstimateWarning(UserWarning):
     """A reason not to trust an estimate, as its ``warnings`` say it."""
 
 
-EstimateWarning.__module__ = "deeptail"
+class Stopped(RuntimeError):
+    """A progress function ended the work before anything was known."""
+
+
+EstimateWarning.__module__ = Stopped.__module__ = "deeptail"

@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 import logging
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union
 
 import numpy as np
 
 from . import _arrays, _native
 from ._progress import Progress, watching
-from .errors import EstimateWarning
+from .errors import EstimateWarning, Stopped
 from .events import Event, TargetLike, event as as_event
 from .laws import Law, law as as_law
 from .models import Model, load
@@ -69,6 +69,16 @@ def tell(found: Estimate, stacklevel: int = 3) -> Estimate:
     for sentence in found.warnings:
         warnings.warn(sentence, EstimateWarning, stacklevel=stacklevel)
     return found
+
+
+Answer = TypeVar("Answer")
+
+
+def first_of(answers: Sequence[Optional[Answer]]) -> Answer:
+    """The answer, if there is one."""
+    if not answers or answers[0] is None:
+        raise Stopped("the work was stopped before anything was known")
+    return answers[0]
 
 
 @contextmanager
@@ -135,7 +145,7 @@ def estimate(
     given = as_event(event if event is not None else target)  # type: ignore[arg-type]
     all_settings = {"method": method, "budget": budget, "seed": seed, "replicas": replicas, "device": device, "threads": threads}
     with partial(lambda done: done[0] if done else None):
-        (found,) = _ask(model, law, [given], {**all_settings, **settings}, progress)
+        found = first_of(_ask(model, law, [given], {**all_settings, **settings}, progress))
     return tell(found)
 
 
@@ -265,7 +275,7 @@ def _on_arrays(method: str, cloud: Any, head: Any, target: TargetLike, progress:
     values = _arrays.floats(cloud.values if isinstance(cloud, Activations) else cloud, "activations", 2)
     owner: dict[str, Any] = {"head": head._native} if isinstance(head, Head) else {"model": load(head)._native}
     with watching(progress, method) as told, partial(lambda done: read(done[0]) if done else None):
-        (found,) = _native.estimate(
+        answers = _native.estimate(
             [as_event(target).to_dict()],
             activations=values,
             last_tokens=last,
@@ -273,7 +283,7 @@ def _on_arrays(method: str, cloud: Any, head: Any, target: TargetLike, progress:
             progress=told,
             **owner,
         )
-    return tell(read(found), stacklevel=4)
+    return tell(read(first_of(answers)), stacklevel=4)
 
 
 def qld(activations: Any, head: Any, target: TargetLike, *, seed: int = 1, progress: Progress = None, **settings: Any) -> Estimate:

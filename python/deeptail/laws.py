@@ -17,7 +17,7 @@ import numpy as np
 from . import _native
 from .errors import InputError
 from .models import Model, Tokenizer
-from .tokenizers import encode_plain, facts_of, one_token
+from .tokenizers import encode_plain, facts_of, is_one_token, one_token
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -98,6 +98,37 @@ def _choices(entry: Any) -> Choices:
     if isinstance(entry, Sequence):
         return uniform(entry)
     raise InputError(f"a position is a token, a list of tokens, a dictionary of weights or Choices; found {type(entry).__name__}")
+
+
+def _pieces(text: str, slots: Mapping[str, Any]) -> list[Union[str, Choices]]:
+    """Texts and the choices between them."""
+    pieces: list[Union[str, Choices]] = []
+    for k, piece in enumerate(re.split(r"\{(\w+)\}", text)):
+        if k % 2 == 0:
+            pieces += [piece] if piece else []
+        elif piece in slots:
+            pieces.append(_choices(slots[piece]))
+        else:
+            raise InputError(f"the template has a slot {{{piece}}}, but no choices for it were given")
+    missing = [slot for slot in slots if "{" + slot + "}" not in text]
+    if missing:
+        raise InputError(f"the template has no slot {{{missing[0]}}}")
+    return pieces
+
+
+def _template_json(pieces: Sequence[Union[str, Choices]], start: Sequence[int], name: str) -> str:
+    """A law of text, in which every slot has a name of its own."""
+    text = ""
+    slots: dict[str, Any] = {}
+    for piece in pieces:
+        if isinstance(piece, str):
+            text += piece.replace("{", "{{").replace("}", "}}")
+            continue
+        slot = f"s{len(slots) + 1}"
+        text += "{" + slot + "}"
+        slots[slot] = {"list": [{"text": str(t), "weight": w} for t, w in zip(piece.items, piece.weights) if w > 0]}
+    bos = start[0] if start else "none"
+    return json.dumps({"format": "deeptail-law-1", "name": name, "kind": "template", "bos": bos, "text": text, "slots": slots})
 
 
 class Law:
@@ -198,7 +229,8 @@ class Law:
 
     @classmethod
     def template(cls, text: str, *, tokenizer: Any, bos: Optional[bool] = None, name: str = "template", **slots: Any) -> Law:
-        """A text with slots in braces, each drawn by itself: every choice of a slot must be one token.
+        """A text with slots in braces, each drawn by itself. Where every choice of every slot is one token, the tokens of
+        the text lie between them; else the text is made first and its tokens are those of deeptail's tokenizer.
 
         >>> import deeptail as dt
         >>> model = dt.load("dt-1l")
@@ -206,19 +238,14 @@ class Law:
         >>> model.tokenizer.decode(law.sample(1, seed=1)[0])
         '<|BOS|>PIN: 7384 Name:'
         """
-        parts: list[Any] = []
-        if bos is not False:
-            parts += encode_plain(tokenizer, "", bos=True)
-        for k, piece in enumerate(re.split(r"\{(\w+)\}", text)):
-            if k % 2 == 0:
-                parts += encode_plain(tokenizer, piece) if piece else []
-            elif piece in slots:
-                parts.append(_choices(slots[piece]))
-            else:
-                raise InputError(f"the template has a slot {{{piece}}}, but no choices for it were given")
-        missing = [slot for slot in slots if "{" + slot + "}" not in text]
-        if missing:
-            raise InputError(f"the template has no slot {{{missing[0]}}}")
+        pieces = _pieces(text, slots)
+        start = [] if bos is False else encode_plain(tokenizer, "", bos=True)
+        choices = [piece for piece in pieces if isinstance(piece, Choices)]
+        if isinstance(tokenizer, (Model, Tokenizer)) and not all(is_one_token(tokenizer, c) for one in choices for c in one.items):
+            return cls(_template_json(pieces, start, name), tokenizer=tokenizer)
+        parts: list[Any] = list(start)
+        for piece in pieces:
+            parts += [piece] if isinstance(piece, Choices) else encode_plain(tokenizer, piece)
         return cls.positions(parts, tokenizer=tokenizer, name=name)
 
     @classmethod
@@ -234,15 +261,18 @@ class Law:
         """One of these texts, with weights where they are given; tokens by the tokenizer of the model that is asked."""
         if not texts:
             raise InputError("a pool needs at least one text")
-        spec: dict[str, Any] = {"format": "deeptail-law-1", "name": name, "kind": "pool", "texts": list(texts)}
+        if weights is not None and len(weights) != len(texts):
+            raise InputError(f"a pool of {len(texts)} texts needs as many weights, found {len(weights)}")
+        prompts: list[Any] = list(texts)
         if weights is not None:
-            spec["weights"] = [float(w) for w in weights]
+            prompts = [{"text": text, "weight": float(w)} for text, w in zip(texts, weights)]
+        spec = {"format": "deeptail-law-1", "name": name, "kind": "pool", "prompts": prompts}
         return cls(json.dumps(spec, ensure_ascii=False), tokenizer=tokenizer)
 
     @classmethod
     def constant(cls, text: str, *, name: str = "constant", tokenizer: Any = None) -> Law:
         """Always this text: for events on sampled continuations."""
-        spec = {"format": "deeptail-law-1", "name": name, "kind": "constant", "text": text}
+        spec = {"format": "deeptail-law-1", "name": name, "kind": "constant", "prompt": text}
         return cls(json.dumps(spec, ensure_ascii=False), tokenizer=tokenizer)
 
 

@@ -92,7 +92,7 @@ def spb_alpha(*, ratio: float, m0: float = 2.0) -> float:
 
     >>> import deeptail as dt
     >>> round(dt.spb_alpha(ratio=3, m0=2), 3)
-    3.162
+    2.688
     """
     return float(_native.call("spb_alpha", {"ratio": ratio, "m0": m0}))
 

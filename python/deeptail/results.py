@@ -83,6 +83,7 @@ class Trigger:
     prompt: Optional[str] = None  # of events on sampled text
     continuation: Optional[str] = None
     match: Optional[tuple[int, int]] = None  # where in the continuation, in characters
+    answer: tuple[int, ...] = ()  # the tokens of the continuation
     pieces: tuple[str, ...] = ()  # the text of each token, where there is a tokenizer
 
 
@@ -117,12 +118,18 @@ def _known(kind: Any, values: Mapping[str, Any]) -> Any:
     return kind(**{name: values[name] for name in kind.__dataclass_fields__ if name in values})
 
 
-def _match(value: Any) -> Optional[tuple[int, int]]:
-    if isinstance(value, Mapping):
-        value = (value.get("begin", value.get("first", 0)), value.get("end", value.get("last", 0)))
-    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2:
-        return int(value[0]), int(value[1])
-    return None
+def _match(value: Any, continuation: Optional[str]) -> Optional[tuple[int, int]]:
+    """Bytes of the JSON as characters of the text."""
+    if not value or continuation is None or value[0] == value[1]:
+        return None
+    text = continuation.encode()
+    begin, end = (len(text[: int(at)].decode("utf-8", "ignore")) for at in value)
+    return begin, end
+
+
+def _event(value: Any) -> str:
+    """In words: a next token's event is nothing else."""
+    return value if isinstance(value, str) else str(value.get("says", ""))
 
 
 def _trigger(values: Mapping[str, Any]) -> Trigger:
@@ -133,7 +140,8 @@ def _trigger(values: Mapping[str, Any]) -> Trigger:
         margin=_number(values.get("margin", 0.0)),
         prompt=values.get("prompt"),
         continuation=values.get("continuation"),
-        match=_match(values.get("match")),
+        match=_match(values.get("match"), values.get("continuation")),
+        answer=tuple(values.get("answer", ())),
         pieces=tuple(values.get("pieces", ())),
     )
 
@@ -232,7 +240,6 @@ class Estimate:
         >>> e.interval
         Interval(low=5e-07, high=2e-06)
         """
-        event = values.get("event", "")
         return cls(
             p=_number(values["p"]),
             log10_p=_number(values["log10_p"]),
@@ -244,7 +251,7 @@ class Estimate:
             dist=values.get("dist") or "",
             target=tuple(values.get("target") or ()),
             target_text=tuple(values.get("target_text") or ()),
-            event=event if isinstance(event, str) else str(event.get("text", "")),
+            event=_event(values.get("event", "")),
             seed=int(values.get("seed", 0)),
             settings=dict(values.get("settings") or {}),
             cost=_known(Cost, values.get("cost") or {}),

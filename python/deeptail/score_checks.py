@@ -75,7 +75,7 @@ def _largest(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> float:
 
 def _ties(scores: npt.NDArray[np.float64], tokens: Any, numbers: Any) -> float:
     """Among different rows: twice the same row is no tie."""
-    rows = np.concatenate([tokens.astype(np.uint64), numbers], axis=1) if numbers.size else tokens
+    rows = np.concatenate([tokens.astype(np.float64), numbers], axis=1) if numbers.size else tokens
     distinct = np.unique(rows, axis=0, return_index=True)[1]
     values, counts = np.unique(scores[distinct], return_counts=True)
     finite = np.isfinite(values)

@@ -8,7 +8,7 @@ intervals.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional, TypeVar, Union, overload
 
@@ -17,7 +17,7 @@ import numpy as np
 from . import _native
 from ._progress import Progress, watching
 from .errors import InputError
-from .estimates import LawLike, _tokenizer, partial, read, settings_of, tell
+from .estimates import LawLike, _tokenizer, first_of, partial, read, settings_of, tell
 from .laws import law as as_law
 from .models import load
 from .results import Estimate
@@ -27,6 +27,7 @@ __all__ = ["Score", "check_score", "score", "split", "split_state"]
 
 BATCH = 1024
 ScoreFunction = Callable[..., Any]
+Explain = Callable[[Sequence[int]], Mapping[str, Any]]
 State = TypeVar("State")
 
 
@@ -36,10 +37,10 @@ class Score:
 
     function: ScoreFunction = field(repr=False)
     batch: int = BATCH
-    numbers: int = 0  # random 64-bit numbers beside each input, for answers that are drawn
+    numbers: int = 0  # random numbers beside each input, for answers that are drawn
     name: str = "score"
     wants: tuple[str, ...] = ()  # of lengths and numbers
-    explain: Optional[Callable[..., Any]] = field(default=None, repr=False)  # the text of a drawn answer
+    explain: Optional[Explain] = field(default=None, repr=False)  # of a trigger's tokens: prompt, continuation, match
 
     def __call__(self, tokens: Any, lengths: Any = None, numbers: Any = None) -> Any:
         given = {"lengths": lengths, "numbers": numbers}
@@ -60,7 +61,7 @@ def _wants(function: ScoreFunction, numbers: int) -> tuple[str, ...]:
 def score(function: ScoreFunction) -> Score: ...
 @overload
 def score(
-    function: None = None, *, batch: int = BATCH, numbers: int = 0, name: Optional[str] = None, explain: Optional[Callable[..., Any]] = None
+    function: None = None, *, batch: int = BATCH, numbers: int = 0, name: Optional[str] = None, explain: Optional[Explain] = None
 ) -> Callable[[ScoreFunction], Score]: ...
 def score(
     function: Optional[ScoreFunction] = None,
@@ -68,12 +69,12 @@ def score(
     batch: int = BATCH,
     numbers: int = 0,
     name: Optional[str] = None,
-    explain: Optional[Callable[..., Any]] = None,
+    explain: Optional[Explain] = None,
 ) -> Union[Score, Callable[[ScoreFunction], Score]]:
     """Makes a score of a function of a batch: int32 [batch, length], one shape always, to batch numbers.
 
-    The function may take ``lengths`` (uint32 [batch]) as well, and with numbers=k also ``numbers`` (uint64 [batch, k]),
-    random numbers that an answer is drawn with.
+    The function may take ``lengths`` (uint32 [batch]) as well, and with numbers=k also ``numbers`` (float64 [batch, k]),
+    uniform numbers from 0 up to 1 that an answer is drawn with.
 
     >>> import deeptail as dt
     >>> @dt.score(batch=256)
@@ -100,7 +101,7 @@ def _as_score(given: Union[Score, ScoreFunction], batch: Optional[int]) -> Score
 
 
 def _numbers_of(made: Score, n: int, seed: int) -> Any:
-    return np.random.default_rng(seed).integers(0, 2**64, size=(n, made.numbers), dtype=np.uint64)
+    return np.random.default_rng(seed).random((n, made.numbers))
 
 
 def check_score(given: Union[Score, ScoreFunction], law: LawLike, *, batch: Optional[int] = None, seed: int = 1, model: Any = None) -> ScoreCheck:
@@ -154,7 +155,7 @@ def split(
 
     >>> import deeptail as dt
     >>> law = dt.Law.positions([[0, 1]] * 20, d_vocab=2, name="coins")
-    >>> r = dt.split(law, lambda tokens: tokens.sum(axis=1) - 19.5, budget=2e4, seed=1)
+    >>> r = dt.split(law, lambda tokens: tokens.sum(axis=1) - 19.5, budget=6e4, seed=1)
     >>> r.guarantee, 0.5 < r.p / 2**-20 < 2
     ('unbiased', True)
     """
@@ -184,15 +185,15 @@ def split(
             progress=told,
             **more,
         )
-    return tell(finish(values))
+    return tell(finish(first_of([values])))
 
 
 def _explained(values: dict[str, Any], made: Score) -> dict[str, Any]:
-    """Triggers of drawn answers, with their continuations: they are drawn again with the same numbers."""
+    """Triggers of drawn answers, with what the score remembers of them."""
     triggers = values.get("triggers") or []
-    if made.explain is None or not triggers or "numbers" not in triggers[0]:
+    if made.explain is None or not triggers:
         return values
-    return {**values, "triggers": [{**t, **made.explain(t["tokens"], t["numbers"])} for t in triggers]}
+    return {**values, "triggers": [{**t, **made.explain(t["tokens"])} for t in triggers]}
 
 
 def split_state(
@@ -215,11 +216,11 @@ def split_state(
 
     >>> import deeptail as dt, numpy as np
     >>> def sample(n, rng):
-    ...     return list(rng.random((n, 30)) < 0.5)
+    ...     return list(rng.random((n, 20)) < 0.5)
     >>> def mutate(states, rng):
-    ...     return [np.where(rng.random(30) < 0.1, rng.random(30) < 0.5, s) for s in states]
-    >>> r = dt.split_state(sample, mutate, lambda states: [s.sum() - 29.5 for s in states], budget=1e5, seed=2)
-    >>> 0.3 < r.p / 2**-30 < 3
+    ...     return [np.where(rng.random(20) < 0.1, rng.random(20) < 0.5, s) for s in states]
+    >>> r = dt.split_state(sample, mutate, lambda states: [s.sum() - 19.5 for s in states], budget=4e4, seed=2)
+    >>> 0.3 < r.p / 2**-20 < 3
     True
     """
     for name, function in (("sample", sample), ("mutate", mutate), ("score", score)):
@@ -228,4 +229,4 @@ def split_state(
     given = settings_of({"budget": budget, "replicas": replicas, "seed": seed, "event": event, **settings})
     with watching(progress, "split_state") as told, partial(read):
         values = _native.split_state(sample, mutate, score, settings=given, progress=told)
-    return tell(read(values))
+    return tell(read(first_of([values])))

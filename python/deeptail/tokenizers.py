@@ -7,7 +7,7 @@ from typing import Any, Optional
 from .errors import InputError
 from .models import Model, Tokenizer
 
-__all__ = ["decode_ids", "encode_plain", "facts_of", "ids", "one_token"]
+__all__ = ["decode_ids", "encode_plain", "facts_of", "ids", "is_one_token", "one_token"]
 
 
 def _own(tokenizer: Any) -> Any:
@@ -35,6 +35,10 @@ def one_token(tokenizer: Any, item: Any) -> int:
     if len(found) != 1:
         raise InputError(f"{item!r} is {len(found)} tokens, not one; name its tokens one by one")
     return found[0]
+
+
+def is_one_token(tokenizer: Any, item: Any) -> bool:
+    return not isinstance(item, str) or len(encode_plain(tokenizer, item)) == 1
 
 
 def ids(tokenizer: Any, *texts: str) -> list[int]:

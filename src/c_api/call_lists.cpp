@@ -83,7 +83,7 @@ OrderedJson all_profiles() {
 }
 
 OrderedJson json_of(const std::optional<double>& value) {
-  return value ? json_of(*value) : OrderedJson(nullptr);
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..errors import InputError
 from .heads import Rows, check_eval, last_head, rows_of
 
-__all__ = ["Sampling", "sample_continuations", "uniforms"]
+__all__ = ["Sampling", "sample_continuations"]
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,6 @@ class Sampling:
         return torch.minimum(at, last)
 
 
-def uniforms(numbers: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """64-bit numbers as numbers in [0, 1), by their upper 53 bits."""
-    given = np.ascontiguousarray(numbers, dtype=np.uint64)
-    return (given >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
 # Before each token is drawn: its step, probabilities [n, d_vocab]; after it: the tokens drawn [n] and which texts had
 # ended before. True ends it all.
 BeforeStep = Callable[[int, Tensor], None]
@@ -100,8 +94,8 @@ class _Stepper:
 def decode_steps(
     model: Any, rows: Rows, numbers: Any, sampling: Sampling, before: Optional[BeforeStep] = None, after: Optional[AfterStep] = None
 ) -> Tensor:
-    """The drawn tokens, [n, n_steps]; after a stop token, that token again."""
-    u = torch.as_tensor(uniforms(numbers), device=rows.tokens.device)
+    """The drawn tokens, [n, n_steps]; after a stop token, that token again; -1 where nobody asked any more."""
+    u = torch.as_tensor(np.ascontiguousarray(numbers, dtype=np.float64), device=rows.tokens.device)
     n, n_steps = u.shape
     stop = torch.tensor(sampling.stop, device=rows.tokens.device, dtype=torch.long)
     drawn = torch.zeros(n, n_steps, dtype=torch.long, device=rows.tokens.device)
@@ -120,7 +114,7 @@ def decode_steps(
         if len(stop):
             ended = ended | torch.isin(token, stop)
         if finished:
-            drawn[:, t + 1 :] = token[:, None]
+            drawn[:, t + 1 :] = -1  # not drawn
             break
     return drawn
 
@@ -137,13 +131,13 @@ def sample_continuations(
     greedy: bool = False,
     stop: Sequence[int] = (),
 ) -> Tensor:
-    """Draws a continuation of each row with the numbers that are given (uint64 [n, new tokens]): [n, new tokens].
+    """Draws a continuation of each row with the numbers that are given (from 0 up to 1, float64 [n, new tokens]): [n, new tokens].
     The t-th number of a row drives its t-th new token, so the same numbers give the same text.
 
     >>> import deeptail as dt, numpy as np, torch
     >>> from transformers import GPT2Config, GPT2LMHeadModel
     >>> hf = GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=50, n_positions=16)).eval()
-    >>> numbers = np.random.default_rng(1).integers(0, 2**64, (3, 6), dtype=np.uint64)
+    >>> numbers = np.random.default_rng(1).random((3, 6))
     >>> drawn = dt.torch.sample_continuations(hf, np.zeros((3, 2), np.int32), numbers)
     >>> tuple(drawn.shape)
     (3, 6)

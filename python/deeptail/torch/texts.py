@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Callable, Optional, Union
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,6 +20,7 @@ __all__ = ["continuation_score"]
 
 JUST_BELOW = -1e-6  # of texts that came as near as can be
 NEVER = -1e3
+MOST_NEW, MOST_ANSWERS, MOST_PROMPTS = 64, 8, 4096  # that are remembered: of a batch, of a prompt, in all
 
 # prompts, continuations -> one number each, at least 0 where the event happens.
 Judge = Callable[[list[str], list[str]], Any]
@@ -56,6 +57,7 @@ class _Texts:
         self.model, self.sampling, self.batch, self.n_steps = model, sampling, batch, n_steps
         self._tokenizer = tokenizer
         self._bytes: Optional[list[bytes]] = None
+        self._said: dict[tuple[int, ...], list[list[int]]] = {}  # by prompt
 
     @property
     def d_vocab(self) -> int:
@@ -66,7 +68,7 @@ class _Texts:
             self._bytes = token_bytes(self._tokenizer, self.d_vocab)
         said = b""
         for k in ids:
-            if int(k) in self.sampling.stop:
+            if int(k) < 0 or int(k) in self.sampling.stop:
                 break
             said += self._bytes[int(k)]
         return said.decode("utf-8", "replace")
@@ -78,11 +80,23 @@ class _Texts:
                 return decode_steps(self.model, rows, numbers, self.sampling)
             return decode_steps(self.model, rows, numbers, self.sampling, follower.before, follower.after)
 
-    def explain(self, tokens: Any, numbers: Any) -> dict[str, Any]:
-        """A trigger's prompt and continuation, drawn again in a batch of the usual shape."""
-        rows = np.tile(np.asarray(tokens, dtype=np.int32), (self.batch, 1))
-        drawn = self.draw(rows, None, np.tile(np.asarray(numbers, dtype=np.uint64), (self.batch, 1)))
-        return {"prompt": self.text(tokens), "continuation": self.text(drawn[0].tolist())}
+    def remember(self, tokens: Any, lengths: Any, drawn: Tensor, scores: Tensor) -> None:
+        """Continuations with which the event happened, some for each prompt."""
+        for row in torch.nonzero(scores >= 0)[:MOST_NEW, 0].tolist():
+            said = self._said.setdefault(tuple(int(k) for k in tokens[row][: int(lengths[row])]), [])
+            said.append(drawn[row].tolist())
+            del said[:-MOST_ANSWERS]
+            if len(self._said) > MOST_PROMPTS:
+                del self._said[next(iter(self._said))]
+
+    def explain(self, tokens: Sequence[int]) -> dict[str, Any]:
+        """A trigger's prompt, and a continuation with which the event happened after it."""
+        found: dict[str, Any] = {"prompt": self.text(tokens)}
+        said = self._said.get(tuple(tokens))
+        if said:
+            found["continuation"] = self.text(said[0])
+            said.append(said.pop(0))  # another one for the next trigger with this prompt
+        return found
 
 
 def _sampling(model: Any, tokenizer: Any, event: Continuation) -> Sampling:
@@ -101,8 +115,9 @@ def _sampling(model: Any, tokenizer: Any, event: Continuation) -> Sampling:
 def _where(event: Continuation, said: str) -> dict[str, Any]:
     if event.kind not in ("contains", "starts_with"):
         return {}
-    at = said.find(str(event.what))
-    return {"match": [at, at + len(str(event.what))]} if at >= 0 else {}
+    text = str(event.what).encode()
+    at = said.encode().find(text)
+    return {"match": [at, at + len(text)]} if at >= 0 else {}
 
 
 def continuation_score(
@@ -136,15 +151,18 @@ def continuation_score(
     def says(tokens: Any, lengths: Any, numbers: Any) -> Any:
         if steps is not None:
             follower = _Follower(steps, len(tokens), device_of(model))
-            texts.draw(tokens, lengths, numbers, follower)
-            return follower.scores()
-        drawn = texts.draw(tokens, lengths, numbers).tolist()
-        prompts = [texts.text(row[:end]) for row, end in zip(tokens, lengths)]
-        return _arrays.doubles(event(prompts, [texts.text(row) for row in drawn]), "score")  # type: ignore[operator]
+            drawn, scores = texts.draw(tokens, lengths, numbers, follower), follower.scores()
+        else:
+            drawn = texts.draw(tokens, lengths, numbers)
+            prompts = [texts.text(row[:end]) for row, end in zip(tokens, lengths)]
+            judged = event(prompts, [texts.text(row) for row in drawn.tolist()])  # type: ignore[operator]
+            scores = torch.as_tensor(_arrays.doubles(judged, "score"))
+        texts.remember(tokens, lengths, drawn, scores)
+        return scores
 
-    def explain(tokens: Any, numbers: Any) -> dict[str, Any]:
-        found = texts.explain(tokens, numbers)
-        return {**found, **(_where(given, found["continuation"]) if given is not None else {})}
+    def explain(tokens: Sequence[int]) -> dict[str, Any]:
+        found = texts.explain(tokens)
+        return {**found, **(_where(given, found.get("continuation", "")) if given is not None else {})}
 
     name = f"{given.kind} {given.what!r} within {n_steps}" if given is not None else getattr(event, "__name__", "event")
     return score(batch=batch, numbers=n_steps, name=name, explain=explain)(says)
