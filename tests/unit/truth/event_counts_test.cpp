@@ -175,6 +175,21 @@ TEST_F(CountEvents, FilesThatDoNotAddUpAreRefused) {
   refused("event-counts-1", "event-counts-2");
 }
 
+TEST(EventCountsFile, ShippedFilesComeBackByteForByte) {
+  const std::string root = DEEPTAIL_SOURCE;
+  const std::string sha256 = model_sha256(root + "/models/dt-story");
+  for (const char* name : {"dt-story-32", "dt-story-32-eos"}) {
+    const InputFile file(fmt::format("{}/truth/{}.json", root, name));
+    const EventCounts counts = parse_event_counts(file.text(), file.path());
+    EXPECT_EQ(to_json(counts), file.text()) << name;
+    EXPECT_EQ(counts.model_sha256, sha256);
+    EXPECT_EQ(counts.samples(), 1u << 28);
+    EXPECT_EQ(counts.events.size(), 3777u);
+    EXPECT_EQ(counts.sampling.stop,
+              name == std::string("dt-story-32") ? std::vector<TokenId>{} : std::vector<TokenId>{1});
+  }
+}
+
 TEST(EventSpecs, WhatIsNoEventIsRefused) {
   for (const char* bad :
        {"", "[]", "{}", R"({"contains":"a"})", R"({"contains":"","within":3})",
