@@ -48,21 +48,15 @@ def significant(values, digits=7):
 
 
 @torch.no_grad()
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=pathlib.Path, required=True)
-    parser.add_argument("--model", type=pathlib.Path, required=True)
-    args = parser.parse_args()
-    model = load_model(args.model)
-    rng = np.random.default_rng(SEED)
-    inputs = make_inputs(args.data, model.cfg, rng)
-    token_ids = sorted(int(i) for i in rng.choice(model.cfg["d_vocab"], N_TOKEN_IDS, replace=False))
-    logits = torch.stack([model(torch.tensor([ids]))[0, -1] for ids in inputs])  # [64, d_vocab]
+def write_reference(folder, model, d_vocab, inputs, rng):
+    """model: ids [1, length] -> logits [1, length, d_vocab]."""
+    token_ids = sorted(int(i) for i in rng.choice(d_vocab, N_TOKEN_IDS, replace=False))
+    logits = torch.stack([model(torch.tensor([ids]))[0, -1] for ids in inputs])  # [n, d_vocab]
     best = logits.topk(2).values
     out = {
         "format": "deeptail-reference-1",
-        "model": args.model.resolve().name,
-        "model_sha256": model_sha256(args.model),
+        "model": folder.resolve().name,
+        "model_sha256": model_sha256(folder),
         "token_ids": token_ids,
         "inputs": inputs,
         "argmax": logits.argmax(1).tolist(),
@@ -70,8 +64,18 @@ def main():
         "log_sum_exp": significant(logits.double().logsumexp(1).tolist()),
         "logits": [significant(row) for row in logits[:, token_ids].tolist()],
     }
-    (args.model / "reference.json").write_text(json.dumps(out, separators=(",", ":")) + "\n")
+    (folder / "reference.json").write_text(json.dumps(out, separators=(",", ":")) + "\n")
     print(f"{out['model']}: smallest gap {min(out['gap']):.2e}, {len(set(out['argmax']))} distinct argmax")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--model", type=pathlib.Path, required=True)
+    args = parser.parse_args()
+    model = load_model(args.model)
+    rng = np.random.default_rng(SEED)
+    write_reference(args.model, model, model.cfg["d_vocab"], make_inputs(args.data, model.cfg, rng), rng)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ def main():
     print(f"{'pair':14} {'samples':>7} {'seen':>5} {'rare':>5}  " + " ".join(f"1e{k}".rjust(5) for k in DECADES))
     for path in sorted(parser.parse_args().truth.glob("*.json")):
         truth = json.loads(path.read_text())
+        if truth["format"] != "deeptail-truth-1":  # counts of texts, not of tokens
+            continue
         q = [count / truth["samples"] for count in truth["counts"].values()]
         per_decade = [sum(math.floor(math.log10(x) + 1e-12) == k or (k == -1 and x == 1) for x in q) for k in DECADES]
         n_rare = sum(1e-7 <= x <= 1e-5 for x in q)

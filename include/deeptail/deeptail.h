@@ -22,6 +22,7 @@
 #include "deeptail/law.h"
 #include "deeptail/load.h"
 
+#include "deeptail/continuation.h"
 #include "deeptail/event.h"
 
 #include "deeptail/activations.h"
@@ -39,10 +40,12 @@
 #include "deeptail/method_rows.h"
 #include "deeptail/methods.h"
 #include "deeptail/mhis.h"
+#include "deeptail/payoff.h"
 #include "deeptail/qld.h"
 #include "deeptail/question.h"
 #include "deeptail/split.h"
 #include "deeptail/temperatures.h"
+#include "deeptail/trajectory.h"
 
 #include "deeptail/loss.h"
 

@@ -212,7 +212,7 @@ double tokensplit_budget(const ModelConfig& config, const InputLaw& law, Device 
 Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& event,
                     const TokensplitConfig& config, ThreadPool& pool, const Watch& watch = {});
 // static: the same on events with answers, of which the chances of a pattern are learnt beforehand. Budget 0: what
-// text_budget() says (payoff.h), in whole texts.
+// static_budget() says (payoff.h), in whole texts.
 Estimate static_split(const Transformer& model, const InputLaw& law, const Event& event,
                       const TokensplitConfig& config, ThreadPool& pool, const Watch& watch = {});
 // The argmax after independent tokens.

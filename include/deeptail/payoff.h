@@ -24,8 +24,9 @@ struct PayoffConfig {
   void validate() const;
 };
 
-// The default budget of methods on sampled texts, in whole texts.
+// The default budget of payoff, in whole texts; of static eight times that.
 double text_budget(const ModelConfig& config, const InputLaw& law, const Event& event);
+double static_budget(const ModelConfig& config, const InputLaw& law, const Event& event);
 
 // Unbiased. Any law; the event's continuation must be sampled. The watch is told whole texts' work.
 Estimate payoff(const Transformer& model, const InputLaw& law, const ContinuationEvent& event,

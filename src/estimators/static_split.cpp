@@ -13,7 +13,10 @@ constexpr std::uint64_t kStaticLearnPart = 1 << 17;
 Estimate static_split(const Transformer& model, const InputLaw& law, const Event& event,
                       const TokensplitConfig& wanted, ThreadPool& pool, const Watch& watch) {
   TokensplitConfig config = wanted;
-  if (config.budget == 0.0) config.budget = text_budget(model.config(), law, event);
+  if (config.budget == 0.0) config.budget = static_budget(model.config(), law, event);
+  // Texts that go on anew forget soon: more of them are worth more than further moves.
+  constexpr std::size_t kTextMoves = 16;
+  if (config.moves == 0 && event.answer_length() > 0) config.moves = kTextMoves;
   const ContinuationEvent* pattern = event.continuation();
   if (pattern == nullptr || pattern->sampling().greedy)
     return tokensplit(model, law, event, config, pool, watch);

@@ -43,7 +43,7 @@ struct TokensplitSettings {
 
   double budget(const Question& q) const {
     if (config.budget > 0.0) return config.budget;
-    return q.event->answer_length() > 0 ? text_budget(q.model->config(), *q.law, *q.event)
+    return q.event->answer_length() > 0 ? static_budget(q.model->config(), *q.law, *q.event)
                                         : tokensplit_budget(q.model->config(), *q.law, device);
   }
   TokensplitConfig with_seed(std::uint64_t seed) const {
@@ -122,7 +122,7 @@ Method make_static(SettingReader& s) {
   config.validate();
   const auto work = [config](const Question& q) {
     return static_cast<std::uint64_t>(
-        config.budget > 0.0 ? config.budget : text_budget(q.model->config(), *q.law, *q.event));
+        config.budget > 0.0 ? config.budget : static_budget(q.model->config(), *q.law, *q.event));
   };
   return {.settle = [work](const Question& q, SettingValues& values) { set_value(values, kBudget, work(q)); },
           .enumerates = true,

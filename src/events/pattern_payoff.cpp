@@ -132,6 +132,16 @@ void PatternScorer::record_path(const Try& one) {
   }
 }
 
+void PatternScorer::pay_for_likely(std::size_t row) {
+  const Likely& likely = likely_[row];
+  if (!(likely.p > 0.0)) return;
+  const auto before = texts_.rows().answer(row).first(likely.step);
+  const auto to = paid_.row(row);
+  std::copy(before.begin(), before.end(), to.begin());
+  to[likely.step] = likely.token;
+  paid_.lengths[row] = static_cast<std::uint32_t>(likely.step + 1);
+}
+
 double PatternScorer::pay(std::size_t first, std::size_t n) {
   first_ = first;
   double flops = 0.0;
@@ -155,6 +165,7 @@ double PatternScorer::pay(std::size_t first, std::size_t n) {
         branch_variances_[row] = root_sums_[i] * root_sums_[i] *
                                  std::max(0.0, paid_squares_[i] / tries - mean * mean) / (tries - 1.0);
     }
+    if (!by_branches) pay_for_likely(row);
     if (ends_in_root(row)) paid += 1.0;
     log_payoffs_[row] = paid > 0.0 ? std::log(paid) : -std::numeric_limits<double>::infinity();
   }

@@ -43,6 +43,7 @@ PatternScorer::PatternScorer(const ContinuationEvent& event, std::size_t branche
 void PatternScorer::begin_rows() {
   const TextRows& rows = texts_.rows();
   trace_.resize(rows.size(), sampling_.max_tokens);
+  likely_.assign(rows.size(), {});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::size_t first = texts_.first_step(i), n = trace_.steps;
     if (first > 0 || texts_.is_same(i)) trace_.copy_row(held_trace_, texts_.held_of(i), i);
@@ -64,6 +65,7 @@ Decoder::Choice PatternScorer::step(std::size_t row, std::size_t t, const NextTo
     trace_.chance[at] = sum_of_values(law.weights_before(), next, values) / law.total_before();
     trace_.deployed[at] = sampling_.cuts() ? sum_of_values(law.weights(), next, values) / law.total()
                                            : trace_.chance[at];
+    if (pays && tables_.one_step() && trace_.deployed[at] > likely_[row].p) keep_likely(row, t, law);
   }
   if (pays && !tables_.returns(state)) return {};  // nothing more will be paid
   Decoder::Choice choice = texts_.next(row, t, law);
@@ -71,6 +73,17 @@ Decoder::Choice PatternScorer::step(std::size_t row, std::size_t t, const NextTo
   trace_.at(row, t + 1) = to;
   choice.last = choice.last || to == TokenAutomaton::accepted() || to == TokenAutomaton::dead();
   return choice;
+}
+
+void PatternScorer::keep_likely(std::size_t row, std::size_t t, const NextTokenLaw& law) {
+  const auto next = automaton_.next(trace_.at(row, t));
+  const auto weights = law.weights();
+  float most = 0.0f;
+  for (std::size_t v = 0; v < next.size(); ++v)
+    if (next[v] == TokenAutomaton::accepted() && weights[v] > most) {
+      most = weights[v];
+      likely_[row] = {trace_.deployed[row * trace_.steps + t], t, static_cast<TokenId>(v)};
+    }
 }
 
 double PatternScorer::decode(const SampledTexts::Done& done) {
@@ -127,7 +140,28 @@ double PatternScorer::score(std::size_t row) const {
   return may_pay > 0.0 ? std::max(kFarthest, std::log(may_pay)) : kFarthest;
 }
 
+// After moves the inputs are those that are held, and nothing has to be decoded.
+bool PatternScorer::take_held(const EventInputs& inputs, std::span<double> out) {
+  const TextRows& held = texts_.held();
+  const std::size_t n = out.size();
+  if (branches_ > 0 || n == 0 || n != n_held_ ||
+      !std::equal(inputs.numbers.begin(), inputs.numbers.end(), held.numbers.begin()))
+    return false;
+  for (std::size_t i = 0; i < n; ++i)
+    if (!std::ranges::equal(inputs.inputs.sequence(i), held.input(i))) return false;
+  std::copy_n(held_scores_.begin(), n, out.begin());
+  answers_.resize(n, sampling_.max_tokens);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto answer = held.answer(i);
+    const auto to = answers_.row(i);
+    std::fill(std::copy(answer.begin(), answer.end(), to.begin()), to.end(), 0);
+    answers_.lengths[i] = static_cast<std::uint32_t>(answer.size());
+  }
+  return true;
+}
+
 Work PatternScorer::scores(const EventInputs& inputs, std::span<double> out) {
+  if (take_held(inputs, out)) return {};
   texts_.set(inputs);
   Work work{.forwards = out.size()};
   log_payoffs_.assign(branches_ > 0 ? out.size() : 0, kMinusInfinity);
@@ -147,6 +181,7 @@ Work PatternScorer::scores(const EventInputs& inputs, std::span<double> out) {
 
 Work PatternScorer::hold(const EventInputs& inputs, const ScoreHints&) {
   texts_.set(inputs);
+  n_held_ = inputs.inputs.size();
   Work work{.forwards = inputs.inputs.size()};
   work.flops = decode([&](std::size_t first, std::size_t n) {
     for (std::size_t i = first; i < first + n; ++i) {

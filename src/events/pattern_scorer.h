@@ -59,6 +59,9 @@ class PatternScorer final : public Scorer {
   double decode(const SampledTexts::Done& done);
   void begin_rows();
   void take_answers();
+  void keep_likely(std::size_t row, std::size_t t, const NextTokenLaw& law);
+  void pay_for_likely(std::size_t row);
+  bool take_held(const EventInputs& inputs, std::span<double> out);
   Decoder::Choice step(std::size_t row, std::size_t t, const NextTokenLaw& law);
   bool accepted(std::size_t row) const;
   bool ends_in_root(std::size_t row) const;  // and is accepted there: nothing has to be finished
@@ -81,7 +84,15 @@ class PatternScorer final : public Scorer {
   SampledTexts texts_;
   PatternTrace trace_, held_trace_;
   std::vector<double> held_scores_;
+  std::size_t n_held_ = 0;
   Inputs answers_, paid_;
+  // Where one token is enough: the likeliest of each row, and its step.
+  struct Likely {
+    double p = 0.0;
+    std::size_t step = 0;
+    TokenId token = 0;
+  };
+  std::vector<Likely> likely_;  // [n]
   std::vector<double> log_payoffs_, branch_variances_;  // [n]
   double branch_flops_ = 0.0;
   // Of the rows in work.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "inputs/template_law.h"
 

@@ -1,6 +1,7 @@
 // The least automaton, by refining a partition of its states (Hopcroft 1971).
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "patterns/nfa.h"
 

@@ -65,7 +65,7 @@ void RegexText::fail(std::string_view what) const {
 }
 
 Escaped one_character(char32_t c) {
-  Escaped out{.one = c};
+  Escaped out{.set = {}, .one = c};
   out.set.add(c, c);
   return out;
 }

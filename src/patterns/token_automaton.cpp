@@ -2,6 +2,7 @@
 // stepped through once: a state takes as many steps as the vocabulary has beginnings, not bytes.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "core/memory.h"
 #include "deeptail/patterns.h"

@@ -16,6 +16,33 @@ class BadNumbers : public CliTest {
   }
 };
 
+TEST_F(BadNumbers, JudgesProbesAndEvents) {
+  all_refused("estimate --model dt-1l --dist hex --judge cat",
+              {{"--within 3", "--judge: expected --threshold"},
+               {"--threshold 1", "--judge: expected --within"},
+               {"--within 3 --threshold nan", "--threshold: expected a finite number, found \"nan\""},
+               {"--within 3 --threshold x", "--threshold"},
+               {"--within 0 --threshold 1", "--within"},
+               {"--within 3 --threshold 1 --judge-timeout 0", "--judge-timeout: expected seconds"},
+               {"--within 3 --threshold 1 --judge-timeout -1", "--judge-timeout: expected seconds"},
+               {"--within 3 --threshold 1 --judge-timeout nan", "--judge-timeout"}});
+  refused("estimate --model dt-1l --dist hex --probe p.json", "--probe: expected --threshold");
+  refused("estimate --model dt-1l --dist hex --probe nowhere.json --threshold 1", "nowhere.json");
+  const std::string out = " --out '" + path("e.json") + "'";
+  all_refused("truth --model dt-1l --dist hex --contains a" + out,
+              {{"--samples 10", "--contains: expected --within"},
+               {"--samples 0 --within 3", "--samples"},
+               {"--samples 10 --within 0", "--within"},
+               {"--samples 10 --within 3 --temperature 0", "--temperature"},
+               {"--samples 10 --within 3 --top-p 2", "--top-p"},
+               {"--samples 10 --within 3 --top-k -1", "--top-k"},
+               {"--samples 10 --within 3 --device cuda", "events are counted on the CPU"},
+               {"--samples 10 --within 100", "the model's n_ctx"}});
+  refused("truth --model dt-1l --dist hex --samples 10 --events '" + write("bad.jsonl", "{\"says\": 1}\n") +
+              "'" + out,
+          "bad.jsonl: line 1");
+}
+
 TEST_F(BadNumbers, Estimate) {
   all_refused(
       "estimate --model dt-1l --dist hex --target 49",
@@ -89,6 +116,31 @@ TEST_F(BadNumbers, Generate) {
                {"--top-p nan", "--top-p"},
                {"--seed -1", "--seed: expected a whole number"},
                {"--threads 100000", "100000 threads: expected at most 1024"}});
+}
+
+TEST_F(BadNumbers, EstimatesOfContinuations) {
+  all_refused("estimate --model dt-1l --prompt x --contains y",
+              {{"", "--contains: expected --within"},
+               {"--within 0", "--within: expected a whole number from 1"},
+               {"--within -1", "--within: expected a whole number"},
+               {"--within 1e30", "--within"},
+               {"--within 2000000", "--within: expected a whole number from 1 to 1048576, found \"2000000\""},
+               {"--within 4 --temperature 0", "--temperature: expected a number above 0"},
+               {"--within 4 --temperature nan", "--temperature: expected a number above 0"},
+               {"--within 4 --top-k 0", "--top-k: expected a whole number from 1"},
+               {"--within 4 --top-p 0", "--top-p: expected a number above 0 and at most 1, found \"0\""},
+               {"--within 4 --top-p 1.5", "--top-p: expected a number above 0 and at most 1"},
+               {"--within 4 --top-p nan", "--top-p"},
+               {"--within 4 --method payoff --budget 1", "budget 1: payoff needs at least 100 texts"},
+               {"--within 4 --method payoff --branches 0", "--branches: expected a whole number from 1"},
+               {"--within 4 --method payoff --branches 5000", "5000 branches: expected at most 4096"},
+               {"--within 4 --method payoff --levels some", "--levels: expected auto, none or always"},
+               {"--within 4 --matches z", "expected one event, found --contains, --matches"},
+               {"--within 4 --target 3", "--target and --contains: expected one event"},
+               {"--within 4 --dist hex", "expected one of --dist, --prompt and --prompts, found more"},
+               {"--within 4 --stop eos", "name no token that ends a text"},
+               {"--within 4 --stop 'two words'", "is not one token of dt-1l"},
+               {"--within 4 --method qld", "qld"}});
 }
 
 TEST_F(BadNumbers, EstimatesFromActivations) {

@@ -28,7 +28,7 @@ TEST_F(ModelCommand, LogitsKeepTheContract) {
 }
 
 TEST_F(ModelCommand, VerifyPassesOnTheZoo) {
-  for (const char* name : {"dt-1l", "dt-2l", "dt-4l"}) {
+  for (const char* name : {"dt-1l", "dt-2l", "dt-4l", "dt-story"}) {
     const Outcome outcome = run(std::string("model verify ") + name);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("max error"), std::string::npos);

@@ -20,6 +20,18 @@ TEST_F(TextTest, TokenizeAndDetokenizeAreInverse) {
   EXPECT_EQ(json("model detokenize --model dt-1l 3595 377").at("text"), "To be");
 }
 
+// Its template puts BOS before a text, and its EOS is read as one token.
+TEST_F(TextTest, TheStoryModelsTokenizer) {
+  const std::string text = "\"Well,\" said Mr. Smith, in 1815, 'it's—so.'";
+  write("in", text + "\n");
+  const std::string ids = run("model tokenize --model dt-story - < " + path("in")).out;
+  EXPECT_TRUE(ids.starts_with("0 ")) << ids;
+  write("ids", ids);
+  EXPECT_EQ(run("model detokenize --model dt-story - < " + path("ids")).out, "<|BOS|>" + text + "\n");
+  EXPECT_EQ(run("model tokenize --model dt-story ''").out, "0\n");
+  EXPECT_EQ(run("model tokenize --model dt-story '<|EOS|>'").out, "0 1\n");
+}
+
 // A small Llama's tokenizer, whose template has <s>; a path instead of a model.
 TEST_F(TextTest, WhatGoesBeforeAText) {
   const std::string llama = "--model " + std::string(DEEPTAIL_TEST_DATA) + "/tokenizer/kinds/llama2.json ";

@@ -77,6 +77,7 @@ class Payoff {
       branches_ = static_cast<std::size_t>(std::clamp(best + 0.5, 1.0, static_cast<double>(kMostBranches)));
     }
     flops_per_text_ = text + branch * static_cast<double>(branches_);
+    if (std::isinf(pilot.all().log_sum)) return;
     largest_share_ = pilot.all().largest_share();
     effective_ = pilot.all().effective();
   }
@@ -109,11 +110,12 @@ class Payoff {
     fill(e, runs, done);
     if (done < n) e.warnings.push_back(fmt::format("ended after {} of {} texts", done, n));
     const WeightSums all = sample.all();
+    const bool paid = !std::isinf(all.log_sum);
     e.diagnostics.insert(e.diagnostics.end(), {{"texts", static_cast<double>(done)},
                                                {"branches", static_cast<double>(branches_)},
-                                               {"effective_texts", all.effective()},
-                                               {"largest_share", all.largest_share()}});
-    if (all.largest_share() > kMostShare)
+                                               {"effective_texts", paid ? all.effective() : 0.0},
+                                               {"largest_share", paid ? all.largest_share() : 0.0}});
+    if (paid && all.largest_share() > kMostShare)
       e.warnings.push_back(
           fmt::format("one text pays {:.0f} % of the answer: others that pay more may not have been drawn; a "
                       "larger budget would tell",
@@ -204,6 +206,10 @@ void PayoffConfig::validate() const {
 double text_budget(const ModelConfig& config, const InputLaw& law, const Event& event) {
   constexpr double kFlops = 4e11;
   return std::clamp(kFlops / event.score_flops(config, law), 1000.0, 65536.0);
+}
+
+double static_budget(const ModelConfig& config, const InputLaw& law, const Event& event) {
+  return 8.0 * text_budget(config, law, event);
 }
 
 Estimate payoff(const Transformer& model, const InputLaw& law, const ContinuationEvent& event,

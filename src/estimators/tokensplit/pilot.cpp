@@ -58,7 +58,12 @@ class PilotPolicy final : public MovePolicy {
                  .block = std::min<std::size_t>(4, free_.size()),
                  .block_share = kBlockShare,
                  .suffix_share = kSuffixShare};
-    if (problem.event.answer_length() > 0) settings_.longest_suffix = free_.size();
+    if (problem.event.answer_length() > 0) {
+      // A text that goes on anew from some token forgets more than one that keeps its later numbers.
+      constexpr double kAnswerSuffixShare = 0.4;
+      settings_.suffix_share = kAnswerSuffixShare;
+      settings_.longest_suffix = free_.size();
+    }
   }
 
   bool goes_on(const Work& work) override {

@@ -41,7 +41,7 @@ TEST(ShippedCounts, BelongToTheShippedModels) {
     models[name] = model_sha256(fmt::format("{}/models/{}", DEEPTAIL_SOURCE, name));
   std::size_t n_files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(DEEPTAIL_SOURCE "/truth")) {
-    if (entry.path().extension() != ".json") continue;
+    if (entry.path().extension() != ".json" || is_event_counts(entry.path().string())) continue;
     const Truth truth = read_truth(entry.path().string());
     EXPECT_EQ(truth.model_sha256, models.at(truth.model)) << entry.path();
     EXPECT_EQ(truth.dist_sha256, shipped(truth.dist).sha256) << entry.path();

@@ -175,6 +175,21 @@ TEST_F(CountEvents, FilesThatDoNotAddUpAreRefused) {
   refused("event-counts-1", "event-counts-2");
 }
 
+TEST(EventCountsFile, ShippedFilesComeBackByteForByte) {
+  const std::string root = DEEPTAIL_SOURCE;
+  const std::string sha256 = model_sha256(root + "/models/dt-story");
+  for (const char* name : {"dt-story-32", "dt-story-32-eos"}) {
+    const InputFile file(fmt::format("{}/truth/{}.json", root, name));
+    const EventCounts counts = parse_event_counts(file.text(), file.path());
+    EXPECT_EQ(to_json(counts), file.text()) << name;
+    EXPECT_EQ(counts.model_sha256, sha256);
+    EXPECT_EQ(counts.samples(), 1u << 28);
+    EXPECT_EQ(counts.events.size(), 3777u);
+    EXPECT_EQ(counts.sampling.stop,
+              name == std::string("dt-story-32") ? std::vector<TokenId>{} : std::vector<TokenId>{1});
+  }
+}
+
 TEST(EventSpecs, WhatIsNoEventIsRefused) {
   for (const char* bad :
        {"", "[]", "{}", R"({"contains":"a"})", R"({"contains":"","within":3})",
@@ -185,7 +200,7 @@ TEST(EventSpecs, WhatIsNoEventIsRefused) {
     EXPECT_THROW(parse_events(bad, "f"), InputError) << bad;
   EXPECT_EQ(parse_events(R"({"probe":"p.json","threshold":2})", "f")[0],
             R"({"probe":"p.json","threshold":2.0})");
-  EXPECT_EQ(text_of(spec_of(R"({"contains":" a\n","within":3})")), R"(contains " a\x0a" within 3)");
+  EXPECT_EQ(text_of(event_spec_of(R"({"contains":" a\n","within":3})")), R"(contains " a\x0a" within 3)");
 }
 
 }  // namespace
