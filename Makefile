@@ -75,9 +75,10 @@ test-python-torch: build
 # On a machine with an NVIDIA GPU and nvcc.
 test-cuda: deps
 	cmake --preset release -DDEEPTAIL_CUDA=ON >/dev/null
-	cmake --build --preset release --target deeptail cuda_truth_check cuda_tokensplit_check cuda_ga_amls_check
+	cmake --build --preset release --target deeptail cuda_truth_check cuda_tokensplit_check cuda_families_check cuda_ga_amls_check
 	build/cuda_truth_check --cpu 12 --compare 18 --time 24
 	build/cuda_tokensplit_check
+	build/cuda_families_check --fixtures tests/data/families --large 1
 	build/cuda_ga_amls_check --full 1
 
 bench: deps

@@ -65,6 +65,8 @@ class InputFile {
   const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_.get()), size_}; }
+  // Of bytes(), a part that nobody reads any more: its memory goes back to the system, what it holds is lost.
+  void give_back(std::span<const std::byte> part) const;
 
  private:
   std::string path_;

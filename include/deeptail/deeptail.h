@@ -45,6 +45,7 @@
 #include "deeptail/question.h"
 #include "deeptail/split.h"
 #include "deeptail/temperatures.h"
+#include "deeptail/trajectory.h"
 
 #include "deeptail/loss.h"
 

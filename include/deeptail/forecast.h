@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -102,5 +103,36 @@ ChanceCurve chance_curve(const InputLaw& law, const LogChances& chances, double 
 // Where the curve crosses 1 / n; between levels linear in logs. Minus infinity below the first level, the
 // last one beyond the end.
 std::vector<WorstOf> worst_by_curve(const ChanceCurve& curve, std::span<const double> queries);
+
+// --- all of it ---
+
+struct ForecastRequest {
+  std::string text = {};         // that answers are to start with
+  SamplingConfig sampling = {};  // as deployed; max_tokens does not matter
+  std::vector<double> queries = {};
+  std::uint64_t prompts =
+      1000;  // that the forecast is made from, where the law can make more than there are in a pool
+  ForecastConfig fit = {};
+  WorstConfig splitting = {};
+  std::uint64_t seed = 1;
+  void validate() const;
+};
+
+struct WorstForecast {
+  std::uint64_t prompts = 0;                                   // whose chances the forecast was made from
+  std::size_t top = 0;                                         // of them, that the tail was fitted to
+  double log_mean = 0.0, log_median = 0.0, log_largest = 0.0;  // of these chances
+  double left_out = 0.0;  // by other ways to write the text in tokens, over the sum of all chances: at most
+  std::vector<WorstOf> forecast = {};   // [queries]; empty where the chances do not tell a tail
+  std::string no_forecast = {};         // why
+  std::vector<WorstOf> pool = {};       // [queries]: exact, where the law is a pool of prompts
+  std::vector<WorstOf> splitting = {};  // [queries]: where the law makes new prompts
+  bool splitting_ended = false;         // nothing above the last of them was found
+  std::uint64_t chances = 0;            // computed in all
+  double seconds = 0.0;
+};
+// The watch is told chances.
+WorstForecast forecast_prompts(const LoadedModel& model, const InputLaw& law, const ForecastRequest& request,
+                  ThreadPool& pool, const Watch& watch = {});
 
 }  // namespace deeptail

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "deeptail/core.h"
 #include "deeptail/watch.h"
@@ -33,6 +34,10 @@ struct HubModel {
 // In the cache: $HF_HUB_CACHE, $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub.
 // Throws InputError with Hint::kFetch where it, or a part that every model needs, is not there.
 HubModel find_in_hub_cache(const HubName& name);
+
+// The names of all models that the cache has whole, as find_in_hub_cache takes them: branches and tags that were
+// fetched, and their GGUF files. Asks no network; sorted by repository.
+std::vector<std::string> list_hub_cache();
 
 // What results call a model that lies in such a folder: NAME@ and the commit's first digits, or the name of its
 // own. Nothing for other folders.

@@ -68,14 +68,15 @@ struct Head {
 void save_head(const std::string& path, const Head& head);
 
 struct ModelWeights;   // src/model/weights.h
+class TensorTaker;     // src/model/families/tensor_taker.h
 struct PackedWeights;  // src/model/cpu/packed_weights.h
 
 class Transformer {
  public:
   // A folder with config.json and weights in any form that read_tensors takes, or a GGUF file.
   static Transformer load(const std::string& folder);
-  // The same from what was read there already.
-  static Transformer load(const std::string& folder, const ModelConfig& config, const TensorMap& tensors);
+  // The same from what was read there already, which is used up: its memory is given back piece by piece.
+  static Transformer load(const std::string& folder, const ModelConfig& config, TensorMap&& tensors);
   static Transformer from_tensors(const ModelConfig& config, const TensorMap& tensors,
                                   const std::string& where);
   // No model, for whoever is asked for one and never runs it.
@@ -91,7 +92,7 @@ class Transformer {
  private:
   using ReadTensors = std::function<TensorMap()>;
   Transformer() = default;
-  Transformer(ModelConfig config, const TensorMap& tensors, ReadTensors read, std::string where);
+  Transformer(ModelConfig config, TensorTaker&& taker, ReadTensors read, std::string where);
 
   ModelConfig config_;
   ReadTensors read_;
@@ -103,7 +104,7 @@ class Transformer {
 // program), or as hf:ORG/NAME in the HuggingFace cache (hub.h). The path of a GGUF file stands for itself,
 // wherever a folder is asked for.
 std::string find_model(const std::string& name_or_path);
-std::vector<std::string> list_models();  // folders found in those places
+std::vector<std::string> list_models();  // folders and GGUF files found in those places
 
 // Sequences, all of one length or each of its own.
 struct TokenBatch {
@@ -318,8 +319,11 @@ struct VerifyReport {
   std::size_t argmax_clear = 0, argmax_clear_equal = 0;  // inputs whose top gap exceeds 1e-3
   double max_error = 0.0, mean_error = 0.0;
 };
-// Compares with FOLDER/reference.json; nothing when there is none.
-std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& folder,
-                                         ThreadPool& pool);
+// Where a model's reference lies: FOLDER/reference.json, or NAME.reference.json beside NAME.gguf.
+std::string reference_path(const std::string& folder);
+// Compares with the reference in a file; nothing when there is none.
+std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& path, ThreadPool& pool);
+// A reference of what is computed here: for another machine, another build, or another program.
+std::string make_reference(const Transformer& model, ThreadPool& pool);
 
 }  // namespace deeptail

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from .benchmarks import Run, Selftest, Table, Truth, bench, read_run, read_truth, report, selftest, truth
+from .choices import Choices, frequencies, tokens, uniform
+from .clouds import Activations, Head, activations, ga_amls, gld, qld
 from .errors import DeviceError, EstimateWarning, InputError, Stopped
-from .estimates import Activations, Head, activations, estimate, estimate_many, ga_amls, gld, methods, qld
+from .estimates import estimate, estimate_many, methods
 from .events import Continuation, Event, Target, contains, judge, matches, starts_with, target, tokens_any
 from .exports import read_prompts, to_inspect, to_lm_eval, write_inspect, write_lm_eval, write_triggers
-from .laws import Choices, Law, frequencies, law, laws, tokens, uniform
+from .laws import Law, law, laws
 from .losses import choose_epsilon, itakura_saito, log_squared, profiles, spb, spb_alpha, spb_loss, squared
 from .models import Model, Tokenizer, fetch, load, models
 from .results import Cost, Estimate, EstimateList, Interval, Level, Position, Provenance, Trigger, Triggers

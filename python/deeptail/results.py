@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Optional, Union, overload
 
 import numpy as np
 
 from . import _frames
+from .result_parts import Cost, Interval, Level, Position, Provenance, Trigger, Triggers, event_words, known, number, trigger
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -23,176 +23,6 @@ if TYPE_CHECKING:
     import polars
 
 __all__ = ["Cost", "Estimate", "EstimateList", "Interval", "Level", "Position", "Provenance", "Trigger", "Triggers"]
-
-
-class Interval(NamedTuple):
-    """The ends of a 95 % interval; equal to a plain pair.
-
-    >>> from deeptail.results import Interval
-    >>> Interval(1e-7, 3e-7) == (1e-7, 3e-7)
-    True
-    >>> 2e-7 in Interval(1e-7, 3e-7)
-    True
-    """
-
-    low: float
-    high: float
-
-    def __contains__(self, p: object) -> bool:
-        return isinstance(p, (int, float)) and self.low <= p <= self.high
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What was paid: passes, flops, seconds."""
-
-    forward: int = 0
-    backward: int = 0
-    score_evals: int = 0
-    logits: int = 0
-    flops: float = 0.0
-    forward_equivalents: float = 0.0
-    seconds: float = 0.0
-    tokens: Optional[float] = None  # decoded tokens, of events on sampled text
-
-
-@dataclass(frozen=True)
-class Level:
-    """One level of splitting, of all replicas together."""
-
-    level: float
-    survive_fraction: float
-    particles: int
-    ancestors: int
-    sibling_correlation: float = 0.0
-    moves: int = 0
-    acceptance: float = 0.0
-    step_size: float = 0.0
-    mean_squared_jump: float = 0.0
-    parent_correlation: float = 0.0
-
-
-@dataclass(frozen=True)
-class Trigger:
-    """An input on which the event happens."""
-
-    sample: int
-    tokens: tuple[int, ...]
-    text: str = ""
-    margin: float = 0.0
-    prompt: Optional[str] = None  # of events on sampled text
-    continuation: Optional[str] = None
-    match: Optional[tuple[int, int]] = None  # where in the continuation, in characters
-    answer: tuple[int, ...] = ()  # the tokens of the continuation
-    pieces: tuple[str, ...] = ()  # the text of each token, where there is a tokenizer
-
-
-@dataclass(frozen=True)
-class Position:
-    """What triggering inputs share: at ``position`` the ``token`` in a ``share`` of them, in ``prior`` of all inputs."""
-
-    position: int
-    token: int
-    share: float
-    prior: float
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """What a result was made from."""
-
-    model_sha256: str = ""
-    dist_sha256: str = ""
-    version: str = ""
-    device: str = ""
-
-
-def _number(value: Any) -> float:
-    """JSON has no infinities: they are the strings "inf" and "-inf"."""
-    return math.nan if value is None else float(value)
-
-
-def _known(kind: Any, values: Mapping[str, Any]) -> Any:
-    """A dataclass from what it knows of an object; later versions may say more, which is in to_dict()."""
-    return kind(**{name: values[name] for name in kind.__dataclass_fields__ if name in values})
-
-
-def _match(value: Any, continuation: Optional[str]) -> Optional[tuple[int, int]]:
-    """Bytes of the JSON as characters of the text."""
-    if not value or continuation is None or value[0] == value[1]:
-        return None
-    text = continuation.encode()
-    begin, end = (len(text[: int(at)].decode("utf-8", "ignore")) for at in value)
-    return begin, end
-
-
-def _event(value: Any) -> str:
-    """In words: a next token's event is nothing else."""
-    return value if isinstance(value, str) else str(value.get("says", ""))
-
-
-def _trigger(values: Mapping[str, Any]) -> Trigger:
-    return Trigger(
-        sample=int(values.get("sample", 0)),
-        tokens=tuple(values.get("tokens", ())),
-        text=values.get("text") or "",
-        margin=_number(values.get("margin", 0.0)),
-        prompt=values.get("prompt"),
-        continuation=values.get("continuation"),
-        match=_match(values.get("match"), values.get("continuation")),
-        answer=tuple(values.get("answer", ())),
-        pieces=tuple(values.get("pieces", ())),
-    )
-
-
-class Triggers(Sequence[Trigger]):
-    """The inputs that trigger an event, as a sequence and as a frame."""
-
-    def __init__(self, triggers: Iterable[Trigger] = ()) -> None:
-        self._triggers = tuple(triggers)
-
-    @overload
-    def __getitem__(self, index: int) -> Trigger: ...
-    @overload
-    def __getitem__(self, index: slice) -> Triggers: ...
-    def __getitem__(self, index: Union[int, slice]) -> Union[Trigger, Triggers]:
-        found = self._triggers[index]
-        return Triggers(found) if isinstance(found, tuple) else found
-
-    def __len__(self) -> int:
-        return len(self._triggers)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Triggers) and self._triggers == other._triggers
-
-    def __hash__(self) -> int:
-        return hash(self._triggers)
-
-    def __repr__(self) -> str:
-        return f"Triggers({len(self)}: {[trigger.text or trigger.continuation for trigger in self]!r})"
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """One plain dictionary for each, without what is not known of it."""
-        rows = []
-        for trigger in self:
-            row = {name: getattr(trigger, name) for name in Trigger.__dataclass_fields__}
-            rows.append({name: _plain(value) for name, value in row.items() if value not in (None, ())})
-        return rows
-
-    def to_jsonl(self) -> str:
-        """One JSON object a line."""
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.to_dict())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        return _frames.to_pandas(self.to_dict())
-
-    def to_polars(self) -> polars.DataFrame:
-        return _frames.to_polars(self.to_dict())
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)
@@ -241,9 +71,9 @@ class Estimate:
         Interval(low=5e-07, high=2e-06)
         """
         return cls(
-            p=_number(values["p"]),
-            log10_p=_number(values["log10_p"]),
-            interval=Interval(*(_number(end) for end in values["ci95"])),
+            p=number(values["p"]),
+            log10_p=number(values["log10_p"]),
+            interval=Interval(*(number(end) for end in values["ci95"])),
             status=values["status"],
             guarantee=values["guarantee"],
             method=values.get("method", ""),
@@ -251,18 +81,18 @@ class Estimate:
             dist=values.get("dist") or "",
             target=tuple(values.get("target") or ()),
             target_text=tuple(values.get("target_text") or ()),
-            event=_event(values.get("event", "")),
+            event=event_words(values.get("event", "")),
             seed=int(values.get("seed", 0)),
             settings=dict(values.get("settings") or {}),
-            cost=_known(Cost, values.get("cost") or {}),
-            levels=tuple(_known(Level, level) for level in values.get("levels") or ()),
+            cost=known(Cost, values.get("cost") or {}),
+            levels=tuple(known(Level, level) for level in values.get("levels") or ()),
             warnings=tuple(values.get("warnings") or ()),
-            diagnostics={name: _number(x) for name, x in (values.get("diagnostics") or {}).items()},
-            triggers=Triggers(_trigger(trigger) for trigger in values.get("triggers") or ()),
-            positions=tuple(_known(Position, position) for position in values.get("positions") or ()),
-            replicas=tuple(_number(p) for p in values.get("replicas") or ()),
-            certain_low=_number(values.get("certain_low", 0.0)),
-            provenance=_known(Provenance, values.get("provenance") or {}),
+            diagnostics={name: number(x) for name, x in (values.get("diagnostics") or {}).items()},
+            triggers=Triggers(trigger(given) for given in values.get("triggers") or ()),
+            positions=tuple(known(Position, position) for position in values.get("positions") or ()),
+            replicas=tuple(number(p) for p in values.get("replicas") or ()),
+            certain_low=number(values.get("certain_low", 0.0)),
+            provenance=known(Provenance, values.get("provenance") or {}),
             _json=copy.deepcopy(dict(values)),
         )
 

@@ -67,7 +67,9 @@ AskedSettings read_settings(std::string_view text) {
   return out;
 }
 
-Method AskedSettings::make() const {
+Method AskedSettings::make(const Events& events) {
+  const bool sampled = events.front()->answer_length() > 0;
+  if (method.empty()) method = sampled ? "auto" : "tokensplit";
   Method out = make_method(method, settings_for(method_row(method), given));
   for (const Setting& s : given)
     if (s.key == "device" && s.value != name_of(out.device))
@@ -96,7 +98,7 @@ Events read_events(const dt_question& q) {
   const Json document = parse_json(given_text(q.events, "events"), "events");
   Events out;
   for (const JsonNode& event : JsonNode(document, "events").elements())
-    out.push_back(event_of_json(event, head_of(q), tokenizer_of(q)));
+    out.push_back(event_of_json(event, q.model == nullptr ? nullptr : &q.model->loaded, head_of(q)));
   if (out.empty()) throw InputError("events: expected at least one, found none");
   return out;
 }

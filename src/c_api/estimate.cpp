@@ -128,8 +128,8 @@ void ask_cloud(const dt_question& q, const Events& events, Asked& asked, Caller&
 
 std::string estimate(const dt_question& q, std::string_view settings, const dt_hooks* hooks) {
   Asked asked{.settings = read_settings(settings), .method = {}};
-  asked.method = asked.settings.make();
   const Events events = read_events(q);
+  asked.method = asked.settings.make(events);
   Caller caller(hooks);
   Lines lines(q, events.size(), caller);
   caller.run([&](const Watch& watch) {

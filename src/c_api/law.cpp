@@ -14,14 +14,12 @@ namespace {
 std::unique_ptr<InputLaw> read_law(std::string_view name, const dt_model* model, std::string_view folder) {
   const std::size_t first = name.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string_view::npos && name[first] == '{';
-  if (!is_json) {
-    const std::string path(name);
-    return model != nullptr ? load_law(path, model->loaded) : load_law(path);
-  }
-  auto law = parse_law(name, "law", folder);
-  if (model != nullptr)
-    check_fits(*law, model->loaded.config(),
-               model->loaded.tokenizer ? std::string_view(model->loaded.tokenizer->sha256) : "");
+  const std::string path(name);
+  if (model == nullptr) return is_json ? parse_law(name, "law", folder) : load_law(path);
+  if (!is_json) return load_law(path, model->loaded);
+  const LawSubject subject = law_subject(model->loaded);
+  auto law = parse_law(name, "law", folder, &subject);
+  check_fits(*law, model->loaded.config(), subject.tokenizer ? std::string_view(subject.tokenizer->sha256) : "");
   return law;
 }
 

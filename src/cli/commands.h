@@ -14,6 +14,7 @@ void add_manual(CLI::App& app);
 void add_model(CLI::App& app);
 void add_dist(CLI::App& app);
 void add_estimate(CLI::App& app);
+void add_forecast(CLI::App& app);
 void add_loss(CLI::App& app);
 void add_report(CLI::App& app);
 void add_selftest(CLI::App& app);

@@ -5,11 +5,13 @@
 #include "cli/cloud_subject.h"
 #include "cli/commands.h"
 #include "cli/estimate_flags.h"
+#include "cli/estimate_forecast.h"
 #include "cli/estimate_output.h"
 #include "cli/interrupt.h"
 #include "cli/target.h"
 #include "core/memory.h"
 #include "core/screen_text.h"
+#include "core/tell.h"
 #include "deeptail/continuation.h"
 #include "deeptail/estimators.h"
 #include "deeptail/methods.h"
@@ -145,6 +147,11 @@ void run_on_model(const Method& method, const EstimateOptions& o, ThreadPool& po
     check_can_answer(method, asked.questions.back());
   }
   asked.work = method.work(asked.questions.front());
+  if (const std::string forecast = forecast_text(method, asked.questions.front(), events.size(), pool);
+      !forecast.empty() && !o.quiet) {
+    meter.clear();
+    tell(stderr, "deeptail: {}\n", forecast);
+  }
   answer(asked, o, pool, meter);
 }
 
@@ -199,7 +206,9 @@ void run(const EstimateOptions& o) {
   ThreadPool pool(o.threads);
   catch_interrupts();
   ProgressMeter meter(stderr, style_of(o), {.label = fmt::format("loading {}", o.model)});
-  if (method.needs_activations() && !o.event.about_continuation())
+  if (method.needs_activations() && o.event.about_continuation())
+    throw InputError("method {} is about the most likely next token, not about sampled text; leave --method out", method.name);
+  if (method.needs_activations())
     run_on_cloud(method, o, pool, meter);
   else
     run_on_model(method, o, pool, meter);

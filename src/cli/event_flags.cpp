@@ -6,6 +6,7 @@
 #include "cli/parse.h"
 #include "core/screen_text.h"
 #include "deeptail/continuation.h"
+#include "events/scored_event.h"
 
 namespace deeptail::cli {
 
@@ -28,8 +29,6 @@ std::size_t count_of(const std::string& text, const char* flag, std::size_t most
   return static_cast<std::size_t>(value);
 }
 
-constexpr std::size_t kMostTokens = 1 << 20;
-
 TextEventSpec text_spec_of(const EventOptions& o, std::span<const TokenId> targets) {
   TextEventSpec spec{.sampling = sampling_of(o), .stop = o.stop};
   if (!o.within.empty()) spec.within = count_of(o.within, "--within", kMostTokens);
@@ -45,6 +44,14 @@ TextEventSpec text_spec_of(const EventOptions& o, std::span<const TokenId> targe
   return spec;
 }
 
+ScoreSettings score_settings(const EventOptions& o) {
+  ScoreSettings out;
+  if (!o.judge_timeout.empty())
+    out.judge_timeout =
+        number_of(o.judge_timeout, "--judge-timeout", 0.0, 1e9, "seconds, a number above 0 and at most 1e9");
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string_view> EventOptions::events() const {
@@ -53,6 +60,8 @@ std::vector<std::string_view> EventOptions::events() const {
   if (contains) given.emplace_back("--contains");
   if (matches) given.emplace_back("--matches");
   if (tokens_any) given.emplace_back("--tokens-any");
+  if (judge) given.emplace_back("--judge");
+  if (probe) given.emplace_back("--probe");
   if (sampled) given.emplace_back("--target with --sampled");
   return given;
 }
@@ -66,17 +75,41 @@ void add_event_flags(CLI::App& command, EventOptions& o, bool temperature) {
   command.add_option("--matches", o.matches, "A regular expression matches in it")->group(kGroup);
   command.add_option("--tokens-any", o.tokens_any, "It has one of these tokens: ids, separated by commas")
       ->group(kGroup);
+  command
+      .add_option(
+          "--judge", o.judge,
+          "A program gives it at least --threshold: it reads {\"prompt\", \"continuation\"} a line and "
+          "writes a number a line")
+      ->group(kGroup);
+  command.add_option("--probe", o.probe, "A direction on an activation is at least --threshold: a JSON file")
+      ->group(kGroup);
+  command.add_option("--threshold", o.threshold, "Of --judge and --probe")
+      ->type_name("NUMBER")
+      ->group(kGroup);
+  command
+      .add_option("--judge-timeout", o.judge_timeout,
+                  "Seconds until a silent judge is given up (default 120)")
+      ->type_name("SECONDS")
+      ->group(kGroup);
   command.add_option("--within", o.within, "Tokens of the continuation")->type_name("COUNT")->group(kGroup);
   command.add_flag("--sampled", o.sampled, "With --target: the next token is drawn, not the most likely one")
       ->group(kGroup);
+  add_sampling_flags(command, o, temperature);
+}
+
+void add_sampling_flags(CLI::App& command, EventOptions& o, bool temperature) {
   command.add_flag("--greedy", o.greedy, "The most likely token at every step, instead of a drawn one")
       ->group(kGroup);
   if (temperature)
     command.add_option("--temperature", o.temperature, "Of sampling (default 1)")
         ->type_name("NUMBER")
         ->group(kGroup);
-  command.add_option("--top-k", o.top_k, "Draw from the k most likely tokens")->type_name("COUNT")->group(kGroup);
-  command.add_option("--top-p", o.top_p, "Draw from the most likely tokens that have this much of the probability")
+  command.add_option("--top-k", o.top_k, "Draw from the k most likely tokens")
+      ->type_name("COUNT")
+      ->group(kGroup);
+  command
+      .add_option("--top-p", o.top_p,
+                  "Draw from the most likely tokens that have this much of the probability")
       ->type_name("NUMBER")
       ->group(kGroup);
   command
@@ -109,6 +142,39 @@ SamplingConfig sampling_of(const EventOptions& o) {
   return sampling;
 }
 
+SamplingConfig deployed_sampling(const EventOptions& o, const LoadedModel& model) {
+  SamplingConfig sampling = sampling_of(o);
+  sampling.stop = stop_tokens(o.stop, model);
+  sampling.validate(model.config().d_vocab);
+  return sampling;
+}
+
+std::vector<EventSpec> specs_of(const EventOptions& o) {
+  std::vector<EventSpec> out;
+  const auto add = [&](EventKind kind, const std::optional<std::string>& value, const char* flag) {
+    if (!value) return;
+    EventSpec& spec = out.emplace_back(EventSpec{.kind = kind, .value = *value});
+    if (value->empty()) throw InputError("{}: expected text that is not empty", flag);
+    if (kind == EventKind::kTokensAny) spec.ids = parse_ids(spec.value, flag), spec.value.clear();
+    if (kind == EventKind::kStartsWith)
+      spec.within = spec.value.size();
+    else if (!o.within.empty())
+      spec.within = count_of(o.within, "--within", kMostTokens);
+    else if (kind != EventKind::kProbe)
+      throw InputError("{}: expected --within, the number of tokens of the continuation", flag);
+    if (!spec.has_threshold()) return;
+    if (o.threshold.empty()) throw InputError("{}: expected --threshold", flag);
+    spec.threshold = number_of(o.threshold, "--threshold", -1e300, 1e300, "a finite number");
+  };
+  add(EventKind::kStartsWith, o.starts_with, "--starts-with");
+  add(EventKind::kContains, o.contains, "--contains");
+  add(EventKind::kMatches, o.matches, "--matches");
+  add(EventKind::kTokensAny, o.tokens_any, "--tokens-any");
+  add(EventKind::kJudge, o.judge, "--judge");
+  add(EventKind::kProbe, o.probe, "--probe");
+  return out;
+}
+
 std::unique_ptr<Event> make_event(const EventOptions& o, const LoadedModel& model,
                                   std::span<const TokenId> targets) {
   const std::vector<std::string_view> given = o.events();
@@ -116,15 +182,18 @@ std::unique_ptr<Event> make_event(const EventOptions& o, const LoadedModel& mode
     throw InputError("expected one event, found {}: ask about each alone", fmt::join(given, ", "));
   if (o.sampled && targets.empty()) throw InputError("--sampled: expected --target, the token that is drawn");
   if (o.sampled && o.greedy) throw InputError("--sampled and --greedy: expected one of them");
-  if (o.within.empty() && (o.contains || o.matches || o.tokens_any))
+  if (o.within.empty() && (o.contains || o.matches || o.tokens_any || o.judge))
     throw InputError("{}: expected --within, the number of tokens of the continuation", given.front());
+  if (o.judge || o.probe)
+    return make_scored_event(specs_of(o).front(), deployed_sampling(o, model), score_settings(o), model);
   return make_text_event(text_spec_of(o, targets), model);
 }
 
 std::unique_ptr<InputLaw> make_law(const PromptOptions& o, const LoadedModel& model) {
   const int given = (o.prompt ? 1 : 0) + (o.prompts.empty() ? 0 : 1) + (o.dist.empty() ? 0 : 1);
   if (given != 1)
-    throw InputError("expected one of --dist, --prompt and --prompts, found {}", given == 0 ? "none" : "more");
+    throw InputError("expected one of --dist, --prompt and --prompts, found {}",
+                     given == 0 ? "none" : "more");
   if (!o.dist.empty()) return load_law(o.dist, model);
   const LawSubject subject = law_subject(model);
   return o.prompt ? law_of_prompt(*o.prompt, subject) : law_of_prompts(o.prompts, subject);

@@ -11,13 +11,14 @@
 #include "deeptail/law.h"
 #include "deeptail/load.h"
 #include "deeptail/sampling.h"
+#include "events/event_spec.h"
 
 namespace deeptail::cli {
 
 // As given; what is not given has no value.
 struct EventOptions {
-  std::optional<std::string> starts_with, contains, matches, tokens_any;
-  std::string within, temperature, top_k, top_p;  // numbers as text; "": not given
+  std::optional<std::string> starts_with, contains, matches, tokens_any, judge, probe;
+  std::string within, temperature, top_k, top_p, threshold, judge_timeout;  // numbers as text; "": not given
   std::string stop;
   bool greedy = false, sampled = false;
 
@@ -33,10 +34,16 @@ struct PromptOptions {
 
 // temperature: whether the command has no --temperature of its own.
 void add_event_flags(CLI::App& command, EventOptions& o, bool temperature);
+void add_sampling_flags(CLI::App& command, EventOptions& o,
+                        bool temperature);                   // those of them that say how it is drawn
 void add_prompt_flags(CLI::App& command, PromptOptions& o);  // --prompt and --prompts
 
 // How continuations are drawn; numbers that make no sense are told, by their flags.
 SamplingConfig sampling_of(const EventOptions& o);
+// The same with the tokens that end a text.
+SamplingConfig deployed_sampling(const EventOptions& o, const LoadedModel& model);
+// The events of the flags, as objects of files. Throws InputError where a flag of theirs is missing.
+std::vector<EventSpec> specs_of(const EventOptions& o);
 
 // The event of the flags. targets: tokens of --target with --sampled, any of which will do; empty: none. Throws InputError
 // where flags do not say one event.

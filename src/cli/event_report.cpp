@@ -21,7 +21,7 @@ OrderedJson events_json(const EventCounts& counts) {
   OrderedJson events = OrderedJson::array();
   for (std::size_t i = 0; i < counts.events.size(); ++i) {
     const Interval interval = clopper_pearson(counts.events[i].count, counts.samples());
-    events.push_back({{"event", json_of(spec_of(counts.events[i].event))},
+    events.push_back({{"event", json_of(event_spec_of(counts.events[i].event))},
                       {"count", counts.events[i].count},
                       {"q", counts.q(i)},
                       {"interval", {interval.low, interval.high}}});
@@ -49,7 +49,7 @@ void show_events(const EventCounts& counts, bool json) {
     const auto& [event, count] = counts.events[i];
     const Interval interval = clopper_pearson(count, n);
     fmt::print("  {:>14} {:>11.3e}  {:<24}  {}\n", count, counts.q(i),
-               fmt::format("[{:.3e}, {:.3e}]", interval.low, interval.high), text_of(spec_of(event)));
+               fmt::format("[{:.3e}, {:.3e}]", interval.low, interval.high), text_of(event_spec_of(event)));
   }
 }
 

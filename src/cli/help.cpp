@@ -13,12 +13,13 @@ constexpr std::size_t kNameColumns = 28;
 
 constexpr struct {
   const char *group, *command;
-} kCommandGroups[] = {{"Ask about a model", "estimate"},    {"Ask about a model", "model"},
-                      {"Ask about a model", "dist"},        {"Ask about a model", "activations"},
-                      {"Compare estimators", "truth"},      {"Compare estimators", "bench"},
-                      {"Compare estimators", "report"},     {"Score estimates", "loss"},
-                      {"Score estimates", "spb"},           {"The program itself", "selftest"},
-                      {"The program itself", "completion"}, {"The program itself", "manual"}};
+} kCommandGroups[] = {{"Ask about a model", "estimate"},    {"Ask about a model", "forecast"},
+                      {"Ask about a model", "model"},       {"Ask about a model", "dist"},
+                      {"Ask about a model", "activations"}, {"Compare estimators", "truth"},
+                      {"Compare estimators", "bench"},      {"Compare estimators", "report"},
+                      {"Score estimates", "loss"},          {"Score estimates", "spb"},
+                      {"The program itself", "selftest"},   {"The program itself", "completion"},
+                      {"The program itself", "manual"}};
 
 // Several for one command stand below each other.
 constexpr struct {
@@ -28,7 +29,11 @@ constexpr struct {
     {"deeptail estimate", "deeptail estimate --model dt-1l --dist hex --target 395"},
     {"deeptail estimate", "deeptail estimate --model dt-1l --dist hex --target 395 --target \" the\" --json"},
     {"deeptail estimate", "deeptail estimate --model dt-1l --dist caps --target 310 --method qld"},
+    {"deeptail forecast",
+     "deeptail forecast --model dt-1l --dist english --starts-with \" king\" --queries 1e4,1e6,1e9"},
     {"deeptail truth", "deeptail truth --model dt-1l --dist hex --samples 2^24 --seed 2 --out hex.json"},
+    {"deeptail truth",
+     "deeptail truth --model dt-1l --dist hex --contains abba --within 8 --samples 2^20 --out abba.json"},
     {"deeptail truth", "deeptail truth show dt-1l-hex"},
     {"deeptail truth merge", "deeptail truth merge hex-1.json hex-2.json --out hex.json"},
     {"deeptail truth show", "deeptail truth show dt-1l-hex"},
@@ -54,7 +59,7 @@ constexpr struct {
     {"deeptail dist sample", "deeptail dist sample hex --count 5 --seed 1 --text"},
     {"deeptail dist check", "deeptail dist check examples/laws/sums.json --model dt-1l"},
     {"deeptail dist build", "deeptail dist build hex --tokenizer models/tokenizer.json --out built-hex.json"},
-    {"deeptail dist from-text", "deeptail dist from-text README.md --tokenizer dt-1l --length 16 --out readme.json"},
+    {"deeptail dist from-text", "deeptail dist from-text docs/estimate.md --tokenizer dt-1l --length 16 --out notes.json"},
     {"deeptail activations", "deeptail activations capture --model dt-1l --dist hex --out a.npy"},
     {"deeptail activations capture", "deeptail activations capture --model dt-1l --dist hex --out a.npy"},
     {"deeptail bench", "deeptail bench run suites/quick.toml --out runs/quick"},

@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
 
   deeptail::cli::add_estimate(app);
+  deeptail::cli::add_forecast(app);
   deeptail::cli::add_truth(app);
   deeptail::cli::add_model(app);
   deeptail::cli::add_dist(app);

@@ -5,122 +5,54 @@
 
 #include "cli/commands.h"
 #include "cli/model_fetch.h"
+#include "cli/model_inspect.h"
 #include "cli/model_text.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/read_files.h"
 #include "cli/tokens.h"
 #include "core/json.h"
 #include "core/screen_text.h"
-#include "core/tell.h"
+#include "core/write_file.h"
 #include "deeptail/model.h"
+#include "tensors/gguf.h"
 
 namespace deeptail::cli {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // Largest errors that verify accepts: the engine's own bar against PyTorch.
 constexpr double kMaxLogitError = 2e-4;
 
-std::size_t parameter_count(const TensorMap& tensors) {
-  std::size_t total = 0;
-  for (const auto& [name, tensor] : tensors) total += tensor.size();
-  return total;
+struct ModelOptions {
+  std::string name, text, bos = "auto", reference, make;
+  std::vector<std::string> tokens;
+  bool json = false;
+};
+
+void make(const Transformer& model, const ModelOptions& o, ThreadPool& pool) {
+  if (!o.reference.empty()) throw InputError("expected --make or --reference, found both");
+  ReadFiles reads;
+  reads.add_folder(find_model(o.name));
+  reads.add_file(find_model(o.name));
+  // One that is there already may be another program's: it stays.
+  reads.refuse_output(o.make);
+  write_file(o.make, make_reference(model, pool));
+  if (o.json)
+    print_json({{"reference", o.make}});
+  else
+    fmt::print("{}: written; `deeptail model verify --reference` compares with it\n", screen_text(o.make, kAnyWidth));
 }
 
-// Calls use(config, name, folder) for each; a broken one does not hide the others.
-void for_each_model(
-    const std::vector<std::string>& folders,
-    const std::function<void(const ModelConfig&, const std::string&, const std::string&)>& use) {
-  for (const std::string& folder : folders) {
-    try {
-      use(read_config(folder), fs::path(folder).filename().string(), folder);
-    } catch (const InputError& e) {
-      tell(stderr, "deeptail: {}\n", screen_text(e.what(), kAnyWidth));
-    }
-  }
-}
-
-OrderedJson sizes_json(const ModelConfig& c) {
-  return {{"n_layers", c.n_layers}, {"d_model", c.d_model}, {"n_heads", c.n_heads}, {"d_head", c.d_head},
-          {"d_mlp", c.d_mlp},       {"n_ctx", c.n_ctx},     {"d_vocab", c.d_vocab}, {"eps", c.eps}};
-}
-
-// The kind of transformer, in words.
-std::string kind_of(const ModelConfig& c) {
-  const Architecture& a = c.arch;
-  if (a == Architecture{}) return "pre-LN GELU transformer";
-  constexpr const char* kMlps[] = {"GELU", "tanh GELU", "SwiGLU"};
-  std::vector<std::string> parts = {a.norm == Architecture::Norm::kRms ? "RMS norm" : "layer norm",
-                                    kMlps[static_cast<int>(a.mlp)]};
-  parts.push_back(a.positions == Architecture::Positions::kLearned
-                      ? "learned positions"
-                      : fmt::format("rotary positions on {} of {} values", a.rotary_dims(), c.d_head));
-  if (a.kv_groups > 1) parts.push_back(fmt::format("{} heads of keys and values", c.n_kv_heads()));
-  if (a.residual == Architecture::Residual::kParallel) parts.push_back("attention beside the MLP");
-  if (a.qk_norm) parts.push_back("norms of queries and keys");
-  if (a.attention_scale == Architecture::AttentionScale::kOne) parts.push_back("scores not scaled");
-  if (a.attention_scale == Architecture::AttentionScale::kByHeadAndLayer)
-    parts.push_back("scores scaled by layer");
-  if (a.tied_head) parts.push_back("tied head");
-  return fmt::format("{} transformer ({})", c.family, fmt::join(parts, ", "));
-}
-
-void print_models(bool json) {
-  const auto folders = deeptail::list_models();
-  if (json) {
-    OrderedJson rows = OrderedJson::array();
-    for_each_model(folders, [&](const ModelConfig& c, const std::string& name, const std::string& folder) {
-      OrderedJson row = {{"name", name}};
-      row.update(sizes_json(c));
-      row["folder"] = folder;
-      rows.push_back(row);
-    });
-    return print_json(rows);
-  }
-  if (folders.empty()) {
-    fmt::print("no models found in ./models, beside the program, or in $DEEPTAIL_HOME/models\n");
-    return;
-  }
-  fmt::print("{:12} {:>6} {:>7} {:>7} {:>7} {:>6}  {}\n", "model", "layers", "d_model", "heads", "d_vocab",
-             "n_ctx", "folder");
-  for_each_model(folders, [](const ModelConfig& c, const std::string& name, const std::string& folder) {
-    fmt::print("{:12} {:>6} {:>7} {:>7} {:>7} {:>6}  {}\n", screen_text(name), c.n_layers, c.d_model,
-               c.n_heads, c.d_vocab, c.n_ctx, screen_text(folder, kAnyWidth));
-  });
-}
-
-void inspect(const std::string& name, bool json) {
-  const std::string folder = find_model(name);
-  const Transformer model = Transformer::load(folder);  // checks everything
-  const ModelConfig& c = model.config();
-  const TensorMap tensors = read_tensors(folder);
-  if (json) {
-    OrderedJson out = {{"model", c.model_name}, {"folder", folder}, {"family", c.family}};
-    out.update({{"kind", kind_of(c)}, {"parameters", parameter_count(tensors)}});
-    out.update(sizes_json(c));
-    out["tokenizer_file"] = c.tokenizer_file;
-    OrderedJson rows = OrderedJson::array();
-    for (const auto& [tensor_name, tensor] : tensors)
-      rows.push_back({{"name", tensor_name}, {"dtype", name_of(tensor.dtype)}, {"shape", tensor.shape}});
-    out["tensors"] = rows;
-    return print_json(out);
-  }
-  fmt::print("{}: {}, {} parameters\n", screen_text(c.model_name), kind_of(c), parameter_count(tensors));
-  fmt::print("n_layers {}  d_model {}  n_heads {}  d_head {}  d_mlp {}  n_ctx {}  d_vocab {}  eps {:g}\n",
-             c.n_layers, c.d_model, c.n_heads, c.d_head, c.d_mlp, c.n_ctx, c.d_vocab, c.eps);
-  if (!c.tokenizer_file.empty()) fmt::print("tokenizer {}\n", screen_text(c.tokenizer_file));
-  for (const auto& [tensor_name, tensor] : tensors)
-    fmt::print("  {:28} {:5} [{}]\n", screen_text(tensor_name), name_of(tensor.dtype),
-               fmt::join(tensor.shape, ", "));
-}
-
-void verify(const std::string& name, bool json) {
-  const std::string folder = find_model(name);
+void verify(const ModelOptions& o) {
+  const std::string folder = find_model(o.name);
   const Transformer model = Transformer::load(folder);
   ThreadPool pool;
-  const auto report = verify_model(model, folder, pool);
+  if (!o.make.empty()) return make(model, o, pool);
+  const std::string path = o.reference.empty() ? reference_path(folder) : o.reference;
+  const auto report = verify_model(model, path, pool);
+  if (!report && !o.reference.empty()) throw InputError("{}: there is no such file", o.reference);
+  const bool json = o.json;
   const bool good =
       !report || (report->max_error <= kMaxLogitError && report->argmax_clear_equal == report->argmax_clear);
   if (json) {
@@ -136,8 +68,9 @@ void verify(const std::string& name, bool json) {
     print_json(out);
   } else if (!report) {
     fmt::print(
-        "{}: loads; every tensor has its shape and is finite. No reference.json beside it to compare with.\n",
-        screen_text(folder, kAnyWidth));
+        "{}: loads; every tensor has its shape and is finite. No {} to compare with.\n",
+        screen_text(folder, kAnyWidth),
+        is_gguf_file(folder) ? "reference beside it" : "reference.json beside it");
   } else {
     fmt::print(
         "{}: {} logits of {} inputs: max error {:.2e}, mean error {:.2e}; argmax equal on {} of {} (gap > "
@@ -148,16 +81,10 @@ void verify(const std::string& name, bool json) {
   }
   if (!good)
     throw InputError(
-        "{}: the weights do not give the logits of reference.json: expected errors up to {:g} and every "
+        "{}: the weights do not give the logits of {}: expected errors up to {:g} and every "
         "clear argmax equal",
-        folder, kMaxLogitError);
+        folder, std::filesystem::path(path).filename().string(), kMaxLogitError);
 }
-
-struct ModelOptions {
-  std::string name, text, bos = "auto";
-  std::vector<std::string> tokens;
-  bool json = false;
-};
 
 // The ids of --tokens, or those of the tokens of --text.
 std::vector<TokenId> input_of(const ModelOptions& o, const std::optional<NamedTokenizer>& tokenizer) {
@@ -211,14 +138,22 @@ void add_model(CLI::App& app) {
     sub->add_flag("--json", options->json, "Machine-readable output");
     return sub;
   };
-  add("list", "Models found by name")->callback([options] { print_models(options->json); });
-  const auto with_folder = [&](const char* command, const char* help, void (*run)(const std::string&, bool)) {
+  add("list", "Models found by name, and those in the HuggingFace cache")->callback([options] {
+    print_models(options->json);
+  });
+  const auto with_folder = [&](const char* command, const char* help, void (*run)(const ModelOptions&)) {
     CLI::App* sub = add(command, help);
     sub->add_option("DIR", options->name, "Folder or name of a model, or hf:ORG/NAME")->required();
-    sub->callback([options, run] { run(options->name, options->json); });
+    sub->callback([options, run] { run(*options); });
+    return sub;
   };
-  with_folder("inspect", "Sizes and tensors", inspect);
-  with_folder("verify", "Compare with the logits in reference.json", verify);
+  with_folder("inspect", "Family, sizes, memory, speed, what a GPU can do with it, and tensors",
+              [](const ModelOptions& o) {
+    inspect_model(o.name, o.json);
+  });
+  CLI::App* check = with_folder("verify", "Compare with the logits of a reference, or make one", verify);
+  check->add_option("--reference", options->reference, "Compare with this file instead of reference.json beside the model");
+  check->add_option("--make", options->make, "Write the logits that are computed here to this file");
 
   CLI::App* sub = add("logits", "Logits of the last position");
   sub->add_option("--model", options->name, "Folder or name of a model, or hf:ORG/NAME")->required();

@@ -48,7 +48,10 @@ ReadFiles files_of_report(const ReportOptions& options) {
   ReadFiles reads;
   for (const std::string& folder : options.runs) reads.add_run(folder);
   if (!options.truth.empty()) reads.add_folder(options.truth, ".json");
-  for (const std::string& folder : list_models()) reads.add_folder(folder);
+  for (const std::string& model : list_models()) {
+    reads.add_folder(model);
+    reads.add_file(model);  // a GGUF file stands for itself
+  }
   return reads;
 }
 

@@ -2,32 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
-#include "model/weights.h"
+#include "compute_cuda/dense_block.h"
 
 namespace deeptail::cuda {
-
-namespace {
-
-DenseBlock dense_block(BlockWeights b, bool last) {
-  // The last block answers for one query, to whose scores the keys' bias adds the same: left out, as on the
-  // CPU.
-  if (last) std::fill(b.w_k.b.begin(), b.w_k.b.end(), 0.0f);
-  DenseBlock out;
-  Matrix qkv = side_by_side({&b.w_q, &b.w_k, &b.w_v});
-  out.w_qkv = std::move(qkv.w), out.b_qkv = std::move(qkv.b);
-  out.ln1_w = std::move(b.ln1.w), out.ln1_b = std::move(b.ln1.b);
-  out.ln2_w = std::move(b.ln2.w), out.ln2_b = std::move(b.ln2.b);
-  out.w_o = std::move(b.w_o.w), out.b_o = std::move(b.w_o.b);
-  out.w_in = std::move(b.w_in.w), out.b_in = std::move(b.w_in.b);
-  out.w_out = std::move(b.w_out.w), out.b_out = std::move(b.w_out.b);
-  // Kernels know no weights without a bias.
-  out.b_qkv.resize(qkv.out), out.b_o.resize(b.w_o.out), out.b_in.resize(b.w_in.out);
-  out.b_out.resize(b.w_out.out);
-  return out;
-}
-
-}  // namespace
 
 DenseModel dense_model(const Transformer& model) {
   const ModelConfig& c = model.config();
@@ -35,12 +14,14 @@ DenseModel dense_model(const Transformer& model) {
   DenseModel out{.n_layers = c.n_layers,
                  .d_model = c.d_model,
                  .n_heads = c.n_heads,
-                 .d_head = c.d_head,
-                 .d_mlp = c.d_mlp,
+                 .d_head = device_head_size(c.d_head),
+                 .d_mlp = device_mlp_size(c.d_mlp),
                  .n_ctx = c.n_ctx,
                  .d_vocab = c.d_vocab,
+                 .head_values = c.d_head,
                  .eps = c.eps,
                  .arch = c.arch,
+                 .scale = {},
                  .w_e = std::move(w.w_e),
                  .w_pos = std::move(w.w_pos),
                  .blocks = {},
@@ -48,10 +29,12 @@ DenseModel dense_model(const Transformer& model) {
                  .ln_final_b = std::move(w.ln_final.b),
                  .w_u = std::move(w.w_u.w),
                  .b_u = std::move(w.w_u.b)};
+  out.ln_final_b.resize(c.d_model, 0.0f);
   out.b_u.resize(c.d_vocab, 0.0f);
-  for (BlockWeights& b : w.blocks) {
-    const bool last = &b == &w.blocks.back();
-    out.blocks.push_back(dense_block(std::move(b), last));
+  if (c.arch.tied_head) out.w_u = transposed(out.w_e, c.d_vocab, c.d_model);
+  for (std::size_t layer = 0; layer < c.n_layers; ++layer) {
+    out.scale.push_back(c.attention_scale(layer));
+    out.blocks.push_back(dense_block(c, std::exchange(w.blocks[layer], {}), layer + 1 == c.n_layers));
   }
   return out;
 }

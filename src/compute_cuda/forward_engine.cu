@@ -6,48 +6,14 @@
 #include <cmath>
 
 #include "compute_cuda/exact/attention.cuh"
+#include "compute_cuda/exact/engine_memory.cuh"
 #include "compute_cuda/exact/gather.cuh"
+#include "compute_cuda/exact/head_steps.cuh"
 #include "compute_cuda/exact/twofold_block.cuh"
-#include "compute_cuda/tiles/pack.h"
 
 namespace deeptail::cuda {
 
 namespace {
-
-// One block's weights.
-struct BlockWeights {
-  explicit BlockWeights(const DenseModel& m, const DenseBlock& b)
-      : ln1_w(b.ln1_w),
-        ln1_b(b.ln1_b),
-        ln2_w(b.ln2_w),
-        ln2_b(b.ln2_b),
-        b_qkv(b.b_qkv),
-        b_o(b.b_o),
-        b_in(b.b_in),
-        b_out(b.b_out),
-        w_qkv(b.w_qkv.data(), m.d_model, 3 * m.n_heads * m.d_head),
-        w_o(b.w_o.data(), m.n_heads * m.d_head, m.d_model),
-        w_in(b.w_in.data(), m.d_model, m.d_mlp),
-        w_out(b.w_out.data(), m.d_mlp, m.d_model) {
-    if (m.d_model != kWidth || m.n_heads * m.d_head != kWidth || m.d_mlp % 64 != 0 || !rest_is_exact(b))
-      return;
-    const Halves halves = pack_rest(b, m.d_mlp, device_traits().hopper ? TileOrder::kWgmma : TileOrder::kMma);
-    rest = DeviceArray<uint4>(halves.size() / 8);
-    check(cudaMemcpy(rest.data(), halves.data(), halves.size() * 2, cudaMemcpyHostToDevice),
-          "copy to the device");
-  }
-  DeviceArray<float> ln1_w, ln1_b, ln2_w, ln2_b, b_qkv, b_o, b_in, b_out;
-  PackedWeights w_qkv, w_o, w_in, w_out;
-  DeviceArray<uint4> rest;  // W_O and MLP for twofold_block, where it takes them
-};
-
-// What a number of rows needs on its way through a block.
-struct RowSpace {
-  RowSpace(const DenseModel& m, std::size_t n)
-      : x(n * m.d_model), y(n, m.d_model), z(n, m.n_heads * m.d_head), hidden(n, m.d_mlp) {}
-  DeviceArray<float> x;  // [n, d_model]: residuals
-  TwofoldBuffer y, z, hidden;
-};
 
 template <int kHead>
 void launch_attention(const AttentionArgs& args, cudaStream_t stream) {
@@ -67,37 +33,46 @@ void launch_attention(const AttentionArgs& args, cudaStream_t stream) {
 }  // namespace
 
 void require_forward_sizes(const DenseModel& m, std::size_t length) {
-  if (m.arch != Architecture{})
-    throw Failure("the device takes pre-LN GELU transformers with learned positions only");
-  if (m.d_head != 16 && m.d_head != 32 && m.d_head != 64 && m.d_head != 128)
-    throw Failure("heads of " + std::to_string(m.d_head) + ": the device takes heads of 16, 32, 64 or 128");
-  if (m.d_model % 8 != 0 || m.d_mlp % 8 != 0)
-    throw Failure("d_model and d_mlp must be multiples of 8 for the device");
+  if (m.d_head > kMostHeadValues)
+    throw Failure("heads of " + std::to_string(m.d_head) + " values: the device takes heads of up to " +
+                  std::to_string(kMostHeadValues));
+  if (m.d_model % kModelMultiple != 0)
+    throw Failure("d_model " + std::to_string(m.d_model) + ": the device takes multiples of " +
+                  std::to_string(kModelMultiple));
   if (length > kMostPositions)
     throw Failure("inputs of " + std::to_string(length) + " tokens: the device takes at most " +
                   std::to_string(kMostPositions));
 }
 
 struct ForwardEngine::Impl {
-  // Inputs whose blocks are done at a time, and whose tails are.
+  // Inputs whose blocks are done at a time, at most, and whose tails are.
   static constexpr std::uint32_t kPiece = 1024, kTail = 1 << 16;
+  // Hidden numbers of a piece, if it has more than kFewestInPiece inputs: what passes between kernels in wide
+  // models should not fill the memory.
+  static constexpr std::size_t kHiddenNumbers = std::size_t{1} << 27;
+  static constexpr std::uint32_t kFewestInPiece = 64;
   // Positions of a piece whose count is on the device: larger, since kernels are started for every piece that
   // there could be, and most find nothing to do.
   static constexpr std::uint32_t kUnknownPositions = 1 << 18;
 
   Impl(const DenseModel& m, const DenseInputs& inputs, bool counts_on_device)
-      : unknown_piece(
+      : piece(piece_for(m, inputs.length())),
+        unknown_piece(
             counts_on_device
-                ? std::clamp(kUnknownPositions / static_cast<std::uint32_t>(inputs.length()), kPiece, kTail)
-                : kPiece),
+                ? std::clamp(kUnknownPositions / static_cast<std::uint32_t>(inputs.length()), piece, kTail)
+                : piece),
         length(static_cast<int>(inputs.length())),
         d(static_cast<int>(m.d_model)),
-        d_attn(static_cast<int>(m.n_heads * m.d_head)),
+        d_qkv(static_cast<int>(m.d_qkv())),
         d_head(static_cast<int>(m.d_head)),
+        head_values(static_cast<int>(m.head_values)),
         n_heads(static_cast<int>(m.n_heads)),
+        n_kv_heads(static_cast<int>(m.n_kv_heads())),
         d_mlp(static_cast<int>(m.d_mlp)),
         eps(m.eps),
-        query_scale(1.44269504088896341f / std::sqrt(static_cast<float>(m.d_head))),
+        arch(m.arch),
+        scale(m.scale),
+        angles(m.arch, inputs.length()),
         n_rows(inputs.row_token.size()),
         w_e(m.w_e),
         w_pos(m.w_pos),
@@ -105,17 +80,22 @@ struct ForwardEngine::Impl {
         ln_final_b(m.ln_final_b),
         row_token(inputs.row_token),
         row_position(inputs.row_position),
-        table(n_rows * 3 * static_cast<std::size_t>(d_attn)),
+        table(n_rows * m.d_qkv()),
         unembedding(m.w_u.data(), m.b_u.data(), m.d_model, m.d_vocab, kTail),
         body(m, m.n_layers > 1 ? unknown_piece * inputs.length() : 0),
-        qkv(m.n_layers > 1 ? unknown_piece * inputs.length() * 3 * static_cast<std::size_t>(d_attn) : 0),
+        qkv(m.n_layers > 1 ? unknown_piece * inputs.length() * m.d_qkv() : 0),
         tail(m, kTail),
-        counts(1 + 2 * (kTail / kPiece)) {
+        counts(1 + 2 * (kTail / piece)) {
     for (const DenseBlock& b : m.blocks) blocks.emplace_back(m, b);
     check(cudaFuncSetAttribute(twofold_block, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(sizeof(TwofoldBlockStream::Shared))),
           "shared memory");
     fill_table();
+  }
+
+  static std::uint32_t piece_for(const DenseModel& m, std::size_t length) {
+    const std::size_t fit = kHiddenNumbers / (length * std::max(m.d_mlp, m.d_model));
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(fit, kFewestInPiece, kPiece));
   }
 
   Embedding embedding() const { return {w_e.data(), w_pos.data(), row_token.data(), row_position.data()}; }
@@ -128,17 +108,19 @@ struct ForwardEngine::Impl {
       e.row_token += first, e.row_position += first;
       gather_embedding<<<4096, 256>>>(e, {n}, 1, d, nullptr, tail.x.data());
       layernorm_rows(tail.x.data(), n, d, ln1(blocks.front()), tail.y.view(), nullptr);
-      project(blocks.front(), tail, {n}, table.data() + first * 3 * static_cast<std::size_t>(d_attn),
-              nullptr);
+      project(blocks.front(), tail, {n}, table.data() + first * d_qkv, e.row_position, nullptr);
     }
     check(cudaDeviceSynchronize(), "first layer");
   }
 
-  LayerNorm ln1(const BlockWeights& b) const { return {b.ln1_w.data(), b.ln1_b.data(), eps}; }
+  LayerNorm norm(const DeviceArray<float>& w, const DeviceArray<float>& b) const {
+    return {w.data(), b.data(), eps, arch.norm == Architecture::Norm::kRms};
+  }
+  LayerNorm ln1(const DeviceBlock& b) const { return norm(b.ln1_w, b.ln1_b); }
   // The norm that the residuals after block `layer` go through next.
   LayerNorm norm_after(std::size_t layer) const {
     if (layer + 1 < blocks.size()) return ln1(blocks[layer + 1]);
-    return {ln_final_w.data(), ln_final_b.data(), eps};
+    return norm(ln_final_w, ln_final_b);
   }
 
   // Rows of a times weights.
@@ -146,9 +128,24 @@ struct ForwardEngine::Impl {
                          const DeviceArray<float>& bias) {
     return {.a = a.view(), .n = n.n, .w = w.view(), .bias = bias.data(), .n_device = n.on_device};
   }
-  void project(const BlockWeights& b, const RowSpace& space, const RowCount& n, float* out,
-               cudaStream_t stream) const {
-    product_to_floats(product(space.y, n, b.w_qkv, b.b_qkv), out, 3 * d_attn, stream);
+  // Queries, keys and values of the rows in y, normed and turned. position: of each row; null: row % length.
+  void project(const DeviceBlock& b, const RowSpace& space, const RowCount& n, float* out,
+               const std::uint32_t* position, cudaStream_t stream) const {
+    product_to_floats(product(space.y, n, b.w_qkv, b.b_qkv), out, d_qkv, stream);
+    if (angles.half == 0 && !arch.qk_norm) return;
+    launch_head_steps({.n = n,
+                       .qkv = out,
+                       .stride = d_qkv,
+                       .n_heads = n_heads,
+                       .n_kv_heads = n_kv_heads,
+                       .position = position,
+                       .length = length,
+                       .cosines = angles.cosines.data(),
+                       .sines = angles.sines.data(),
+                       .q_norm = b.q_norm.data(),
+                       .k_norm = b.k_norm.data(),
+                       .step = {.d_head = d_head, .n_values = head_values, .half = angles.half, .eps = eps}},
+                      stream);
   }
 
   void attend(const AttentionArgs& args, cudaStream_t stream) const {
@@ -166,17 +163,20 @@ struct ForwardEngine::Impl {
 
   // From z and the residual before a block to the residual after it, x, and that after the next norm, y.
   void finish_block(std::size_t layer, const RowSpace& s, const RowCount& n, cudaStream_t stream) const {
-    const BlockWeights& b = blocks[layer];
+    const DeviceBlock& b = blocks[layer];
     const LayerNorm next = norm_after(layer);
     if (b.rest.size() > 0) return finish_fused(b, next, s, n, stream);
+    // The MLP of a parallel block sees what attention saw; y is free by then.
+    const bool parallel = arch.residual == Architecture::Residual::kParallel;
+    const LayerNorm ln2 = norm(b.ln2_w, b.ln2_b);
+    if (parallel) layernorm_rows(s.x.data(), n.n, d, ln2, s.y.view(), stream, n.on_device);
     product_added(product(s.z, n, b.w_o, b.b_o), s.x.data(), d, stream);
-    layernorm_rows(s.x.data(), n.n, d, {b.ln2_w.data(), b.ln2_b.data(), eps}, s.y.view(), stream,
-                   n.on_device);
-    product_gelu(product(s.y, n, b.w_in, b.b_in), s.hidden.view(), stream);
+    if (!parallel) layernorm_rows(s.x.data(), n.n, d, ln2, s.y.view(), stream, n.on_device);
+    product_activated(product(s.y, n, b.w_in, b.b_in), arch.mlp, s.hidden.view(), stream);
     product_added(product(s.hidden, n, b.w_out, b.b_out), s.x.data(), d, stream);
     layernorm_rows(s.x.data(), n.n, d, next, s.y.view(), stream, n.on_device);
   }
-  void finish_fused(const BlockWeights& b, const LayerNorm& next, const RowSpace& s, const RowCount& n,
+  void finish_fused(const DeviceBlock& b, const LayerNorm& next, const RowSpace& s, const RowCount& n,
                     cudaStream_t stream) const {
     const TwofoldBlockArgs args{.n = n,
                                 .d_mlp = d_mlp,
@@ -194,13 +194,14 @@ struct ForwardEngine::Impl {
     check(cudaGetLastError(), "starting a block");
   }
 
-  AttentionArgs attention_args(const RowCount& n, const std::uint32_t* rows, bool first_layer) const {
+  AttentionArgs attention_args(const RowCount& n, const std::uint32_t* rows, std::size_t layer) const {
     return {.n = n,
             .length = length,
             .n_heads = n_heads,
-            .qkv = first_layer ? table.data() : qkv.data(),
-            .index = first_layer ? rows : nullptr,
-            .query_scale = query_scale,
+            .n_kv_heads = n_kv_heads,
+            .qkv = layer == 0 ? table.data() : qkv.data(),
+            .index = layer == 0 ? rows : nullptr,
+            .query_scale = 1.44269504088896341f * scale[layer],
             .last_only = false,
             .z = body.z.view(),
             .first_z = 0};
@@ -216,8 +217,8 @@ struct ForwardEngine::Impl {
     if (n_layers > 1)
       gather_embedding<<<2048, 256, 0, stream>>>(embedding(), n_body, 1, d, rows, body.x.data());
     for (std::size_t layer = 0; layer < n_layers; ++layer) {
-      if (layer > 0) project(blocks[layer], body, n_body, qkv.data(), stream);
-      AttentionArgs args = attention_args(n, rows, layer == 0);
+      if (layer > 0) project(blocks[layer], body, n_body, qkv.data(), nullptr, stream);
+      AttentionArgs args = attention_args(n, rows, layer);
       if (layer + 1 < n_layers) {
         attend(args, stream);
         finish_block(layer, body, n_body, stream);
@@ -238,15 +239,15 @@ struct ForwardEngine::Impl {
                float* margin, std::uint32_t* other, cudaStream_t stream,
                const std::uint32_t* n_device) const {
     // With one layer nothing is kept per position: all at once.
-    const std::uint32_t piece = blocks.size() == 1 ? n : n_device == nullptr ? kPiece : unknown_piece;
+    const std::uint32_t at_once = blocks.size() == 1 ? n : n_device == nullptr ? piece : unknown_piece;
     if (n_device != nullptr)
-      count_pieces<<<1, 64, 0, stream>>>(n_device, first, n, piece, length, counts.data());
+      count_pieces<<<1, 64, 0, stream>>>(n_device, first, n, at_once, length, counts.data());
     const auto count = [&](std::uint32_t most, std::size_t i) {
       return RowCount{most, n_device == nullptr ? nullptr : counts.data() + i};
     };
     std::size_t at = 1;
-    for (std::uint32_t done = 0; done < n; done += piece, at += 2) {
-      const std::uint32_t now = std::min(piece, n - done);
+    for (std::uint32_t done = 0; done < n; done += at_once, at += 2) {
+      const std::uint32_t now = std::min(at_once, n - done);
       run_blocks(count(now, at), count(now * static_cast<std::uint32_t>(length), at + 1),
                  rows + static_cast<std::size_t>(done) * length, done, stream);
     }
@@ -255,14 +256,17 @@ struct ForwardEngine::Impl {
     check(cudaGetLastError(), "starting the kernels");
   }
 
-  std::uint32_t unknown_piece;  // inputs; kPiece where counts are never on the device
-  int length, d, d_attn, d_head, n_heads, d_mlp;
-  float eps, query_scale;
+  std::uint32_t piece, unknown_piece;  // inputs; the latter where counts are on the device
+  int length, d, d_qkv, d_head, head_values, n_heads, n_kv_heads, d_mlp;
+  float eps;
+  Architecture arch;
+  std::vector<float> scale;  // [n_layers]
+  Angles angles;
   std::size_t n_rows;
-  std::vector<BlockWeights> blocks;
+  std::vector<DeviceBlock> blocks;
   DeviceArray<float> w_e, w_pos, ln_final_w, ln_final_b;
   DeviceArray<std::uint32_t> row_token, row_position;
-  DeviceArray<float> table;  // [rows, 3 d_attn]
+  DeviceArray<float> table;  // [rows, d_qkv]
   Unembedding unembedding;
   RowSpace body;                      // of every position of a piece; empty with one layer
   DeviceArray<float> qkv;             // likewise

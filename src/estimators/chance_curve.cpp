@@ -110,13 +110,14 @@ SplittingRun cut_to(const SplittingRun& run, std::size_t n_levels) {
 
 struct CurveSizes {
   std::size_t particles, first_draw;
+  std::uint64_t chances;  // in all, about
 };
 CurveSizes curve_sizes(const WorstConfig& config, double most_queries) {
   const double levels = std::max(1.0, std::log(most_queries) / -std::log(config.survive_fraction)),
-               runs = static_cast<double>(config.replicas) + 1.0;
-  const double each = config.budget / (runs * (levels * static_cast<double>(config.moves) + 4.0));
-  const auto n = std::max(kFewestPrompts, static_cast<std::size_t>(each));
-  return {n, 4 * n};
+               runs = static_cast<double>(config.replicas) + 1.0,
+               of_particle = levels * static_cast<double>(config.moves) + 4.0;
+  const auto n = std::max(kFewestPrompts, static_cast<std::size_t>(config.budget / (runs * of_particle)));
+  return {n, 4 * n, static_cast<std::uint64_t>(runs * of_particle * static_cast<double>(n))};
 }
 
 }  // namespace
@@ -139,7 +140,7 @@ ChanceCurve chance_curve(const InputLaw& law, const LogChances& chances, double 
   bool stopped = false;
   // Told after every level; the pilot ends where the shares are small enough.
   const auto tell = [&](const Level&, PromptParticles&, std::span<const double>) {
-    stopped = !goes_on(watch, progress_of(curve.chances, static_cast<std::uint64_t>(config.budget)));
+    stopped = !goes_on(watch, progress_of(std::min(curve.chances, sizes.chances), sizes.chances));
     return !stopped;
   };
   PromptParticles particles(law, chances, config.moves, pool, curve.chances);

@@ -7,7 +7,7 @@
 namespace deeptail {
 
 // Each beside its method, or in <method>_row.cpp.
-extern const MethodRow kTokensplitRow, kAutoRow, kPayoffRow, kStaticRow, kGaAmlsRow, kQldRow, kQldArcRow, kGldRow,
+extern const MethodRow kTokensplitRow, kAutoRow, kPayoffRow, kStaticRow, kTrajectoryRow, kForecastRow, kGaAmlsRow, kQldRow, kQldArcRow, kGldRow,
     kItgisRow, kMhisRow, kMcRow;
 
 inline constexpr SettingRow kBudget{

@@ -12,9 +12,9 @@ namespace deeptail {
 
 namespace {
 
-constexpr const MethodRow* kMethodList[] = {&kTokensplitRow, &kAutoRow,   &kPayoffRow, &kStaticRow,
-                                            &kGaAmlsRow,     &kQldRow,    &kQldArcRow, &kGldRow,
-                                            &kItgisRow,      &kMhisRow,   &kMcRow};
+constexpr const MethodRow* kMethodList[] = {
+    &kTokensplitRow, &kAutoRow,   &kPayoffRow, &kStaticRow, &kTrajectoryRow, &kForecastRow, &kGaAmlsRow,
+    &kQldRow,        &kQldArcRow, &kGldRow,    &kItgisRow,  &kMhisRow,       &kMcRow};
 
 }  // namespace
 

@@ -108,7 +108,7 @@ Estimate finished(Estimate estimate, const Method& method, const Question& quest
   estimate.provenance.device = name_of(exact ? Device::kCpu : method.device);
   estimate.settings = method.values;
   if (!estimate.chosen.empty()) estimate.settings.emplace_back("chosen", estimate.chosen);
-  if (question.event->answer_length() > 0) tell_answers(estimate, question);
+  if (question.event->answer_length() > 0 || !question.event->json().empty()) tell_answers(estimate, question);
   if (method.settle) method.settle(question, estimate.settings);
   if (!exact && !std::isinf(estimate.log_p) && estimate.log_p < std::log(kSmallestChecked))
     estimate.warnings.push_back(fmt::format(

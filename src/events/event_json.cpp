@@ -1,8 +1,11 @@
 #include "events/event_json.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "core/screen_text.h"
+#include "deeptail/continuation.h"
 
 namespace deeptail {
 
@@ -33,21 +36,82 @@ TokenId token_of(const JsonNode& json, const std::optional<NamedTokenizer>& toke
                    text.empty() ? "it is empty" : ids_of_text(text, tokenizer->tokenizer));
 }
 
+std::vector<TokenId> tokens_of(const JsonNode& json, const std::optional<NamedTokenizer>& tokenizer) {
+  if (!json.value().is_array()) return {token_of(json, tokenizer)};
+  std::vector<TokenId> ids;
+  for (const JsonNode& one : json.elements()) ids.push_back(token_of(one, tokenizer));
+  return ids;
+}
+
+constexpr std::size_t kLongestAnswer = std::size_t{1} << 20;
+
+SamplingConfig sampling_of(const JsonNode& json) {
+  SamplingConfig sampling;
+  if (json.has("greedy")) sampling.greedy = json.at("greedy").boolean();
+  if (json.has("temperature")) sampling.temperature = json.at("temperature").number();
+  if (json.has("top_k")) sampling.top_k = json.at("top_k").count(0, kLongestAnswer);
+  if (json.has("top_p")) sampling.top_p = json.at("top_p").number();
+  return sampling;
+}
+
+std::unique_ptr<Event> text_event(const JsonNode& json, TextEventKind kind, std::string value,
+                                  const LoadedModel& model) {
+  TextEventSpec spec{.kind = kind, .value = std::move(value), .sampling = sampling_of(json)};
+  if (json.has("stop")) spec.stop = json.at("stop").text();
+  if (json.has("within"))
+    spec.within = json.at("within").count(1, kLongestAnswer);
+  else if (kind != TextEventKind::kStartsWith)
+    throw InputError("{}: expected \"within\", the number of tokens of the continuation", json.where());
+  return make_text_event(spec, model);
+}
+
+std::string joined(const std::vector<TokenId>& ids) { return fmt::format("{}", fmt::join(ids, ",")); }
+
+// The one key that says what the event is.
+std::string event_key_of(const JsonNode& json) {
+  constexpr std::array kKinds = {"target", "starts_with", "contains", "matches", "tokens_any"};
+  constexpr std::array kHow = {"within", "temperature", "top_k", "top_p", "greedy", "stop", "sampled"};
+  const auto among = [](const auto& names, const std::string& key) {
+    return std::find(names.begin(), names.end(), key) != names.end();
+  };
+  std::vector<std::string> found;
+  for (const auto& [key, value] : json.value().items()) {
+    if (among(kKinds, key))
+      found.push_back(key);
+    else if (!among(kHow, key))
+      throw InputError("{}: unknown key \"{}\"; expected {} or {}", json.where(), printable(key),
+                       fmt::join(kKinds, ", "), fmt::join(kHow, ", "));
+  }
+  if (found.size() != 1)
+    throw InputError("{}: expected one of {}, found {}", json.where(), fmt::join(kKinds, ", "),
+                     found.empty() ? "none" : fmt::format("{}", fmt::join(found, " and ")));
+  return found.front();
+}
+
 }  // namespace
 
-std::unique_ptr<Event> event_of_json(const JsonNode& json, const Head& head,
-                                     const std::optional<NamedTokenizer>& tokenizer) {
+std::unique_ptr<Event> event_of_json(const JsonNode& json, const LoadedModel* model, const Head& head) {
+  static const std::optional<NamedTokenizer> none;
+  const std::optional<NamedTokenizer>& tokenizer = model == nullptr ? none : model->tokenizer;
   json.expect_object();
-  const JsonNode target = json.at("target");
-  for (const auto& [key, value] : json.value().items())
-    if (key != "target")
-      throw InputError("{}: unknown key \"{}\"; expected target", json.where(), printable(key));
-  std::vector<TokenId> ids;
-  if (target.value().is_array())
-    for (const JsonNode& one : target.elements()) ids.push_back(token_of(one, tokenizer));
-  else
-    ids.push_back(token_of(target, tokenizer));
-  return std::make_unique<NextToken>(Target(std::move(ids), head));
+  const std::string kind = event_key_of(json);
+  const JsonNode what = json.at(kind.c_str());
+  const bool sampled = json.has("sampled") && json.at("sampled").boolean();
+  if (kind == "target" && !sampled) {
+    if (json.value().size() > (json.has("sampled") ? 2 : 1))
+      throw InputError("{}: the most likely next token is not drawn; expected \"sampled\": true", json.where());
+    return std::make_unique<NextToken>(Target(tokens_of(what, tokenizer), head));
+  }
+  if (model == nullptr)
+    throw InputError("{}: what is sampled needs a model: activations are not enough", json.where());
+  if (kind == "target") {
+    TextEventSpec spec{.kind = TextEventKind::kTokensAny, .value = joined(tokens_of(what, tokenizer)), .within = 1};
+    spec.sampling = sampling_of(json);
+    return make_text_event(spec, *model);
+  }
+  if (kind == "tokens_any")
+    return text_event(json, TextEventKind::kTokensAny, joined(tokens_of(what, tokenizer)), *model);
+  return text_event(json, *value_named<TextEventKind>(kind), what.text(), *model);
 }
 
 }  // namespace deeptail

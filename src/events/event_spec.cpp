@@ -37,7 +37,8 @@ std::vector<TokenId> ids_of(const JsonNode& node) {
                                  : std::vector<TokenId>{node.token_id(kLargestVocabulary)};
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  if (ids.empty() || ids.size() > kMostEventIds) node.fail_expected(fmt::format("1 to {} token ids", kMostEventIds));
+  if (ids.empty() || ids.size() > kMostEventIds)
+    node.fail_expected(fmt::format("1 to {} token ids", kMostEventIds));
   return ids;
 }
 

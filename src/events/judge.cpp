@@ -54,8 +54,8 @@ double parse_judgement(std::string_view line, std::string_view where) {
   return number;
 }
 
-Judge::Judge(JudgeConfig config, const TokenTexts& texts)
-    : config_(std::move(config)), texts_(texts), state_(std::make_unique<State>()) {
+Judge::Judge(JudgeConfig config, std::shared_ptr<const TokenTexts> texts)
+    : config_(std::move(config)), texts_(std::move(texts)), state_(std::make_unique<State>()) {
   config_.validate();
 }
 Judge::~Judge() = default;
@@ -70,7 +70,7 @@ void Judge::scores(std::span<const SampledText> texts, std::span<double> out, Th
   constexpr std::size_t kBlock = 64;
   pool.for_each_block((n + kBlock - 1) / kBlock, [&](std::size_t block, std::size_t) {
     for (std::size_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
-      lines[i] = question_line(texts_, texts[i]);
+      lines[i] = question_line(*texts_, texts[i]);
       keys[i] = sha256_hex(lines[i]).substr(0, kKeyDigits);
     }
   });

@@ -21,8 +21,8 @@ struct JudgeConfig {
 // writes a number a line. What it said of a text is remembered, so a text is judged once.
 class Judge final : public TextScore {
  public:
-  // texts: what tokens add to a text; must outlive it.
-  Judge(JudgeConfig config, const TokenTexts& texts);
+  // texts: what tokens add to a text.
+  Judge(JudgeConfig config, std::shared_ptr<const TokenTexts> texts);
   ~Judge() override;
   std::string text() const override;
   void scores(std::span<const SampledText> texts, std::span<double> out, ThreadPool& pool) const override;
@@ -30,7 +30,7 @@ class Judge final : public TextScore {
  private:
   struct State;
   JudgeConfig config_;
-  const TokenTexts& texts_;
+  std::shared_ptr<const TokenTexts> texts_;
   std::unique_ptr<State> state_;
 };
 

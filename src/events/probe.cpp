@@ -137,11 +137,11 @@ std::size_t Probe::length_of(std::size_t n_prompt, std::size_t n_tokens) const {
 
 std::unique_ptr<Scorer> ProbeEvent::scorer(const Transformer&, const InputLaw& law,
                                            const ScorerOptions& options, ThreadPool& pool) const {
-  return std::make_unique<ProbeScorer>(probe_, law, options, pool);
+  return std::make_unique<ProbeScorer>(*probe_, law, options, pool);
 }
 
 ScorerBytes ProbeEvent::bytes(const ModelConfig&, const InputLaw& law) const {
-  const ModelConfig& config = probe_.blocks().config();
+  const ModelConfig& config = probe_->blocks().config();
   return {.scored = sizeof(float) * static_cast<double>(config.d_model),
           .held = static_cast<double>(Rescorer::bytes_per_slot(config, law.facts().max_length))};
 }
@@ -156,16 +156,16 @@ void ProbeScore::scores(std::span<const SampledText> texts, std::span<double> ou
     TokenId* row = tokens.data() + i * longest;
     std::copy(continuation.begin(), continuation.end(), std::copy(prompt.begin(), prompt.end(), row));
     lengths.push_back(
-        static_cast<std::uint32_t>(probe_.length_of(prompt.size(), prompt.size() + continuation.size())));
+        static_cast<std::uint32_t>(probe_->length_of(prompt.size(), prompt.size() + continuation.size())));
   }
-  const std::size_t d = probe_.blocks().config().d_model;
+  const std::size_t d = probe_->blocks().config().d_model;
   AlignedVector<float> resid(texts.size() * d);
-  final_residuals(probe_.blocks(), {tokens, longest, lengths}, pool, {resid.data(), d});
-  for (std::size_t i = 0; i < texts.size(); ++i) out[i] = probe_.score(resid.data() + i * d);
+  final_residuals(probe_->blocks(), {tokens, longest, lengths}, pool, {resid.data(), d});
+  for (std::size_t i = 0; i < texts.size(); ++i) out[i] = probe_->score(resid.data() + i * d);
 }
 
 double ProbeScore::flops(std::size_t n_tokens) const {
-  return forward_flops(probe_.blocks().config(), n_tokens);
+  return forward_flops(probe_->blocks().config(), n_tokens);
 }
 
 }  // namespace deeptail

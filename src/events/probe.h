@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "deeptail/event.h"
@@ -53,29 +53,32 @@ class Probe {
   Transformer blocks_;
 };
 
-// On prompts, where nothing is sampled. Refers to the probe.
+// On prompts, where nothing is sampled.
 class ProbeEvent final : public Event {
  public:
-  explicit ProbeEvent(const Probe& probe) : probe_(probe) {}
-  std::string text() const override { return probe_.text(); }
+  explicit ProbeEvent(std::shared_ptr<const Probe> probe, std::string json = "")
+      : probe_(std::move(probe)), json_(std::move(json)) {}
+  std::string text() const override { return probe_->text(); }
+  std::string json() const override { return json_; }
   std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
                                  ThreadPool& pool) const override;
   ScorerBytes bytes(const ModelConfig& config, const InputLaw& law) const override;
 
  private:
-  const Probe& probe_;
+  std::shared_ptr<const Probe> probe_;
+  std::string json_;
 };
 
-// On finished texts. Refers to the probe.
+// On finished texts.
 class ProbeScore final : public TextScore {
  public:
-  explicit ProbeScore(const Probe& probe) : probe_(probe) {}
-  std::string text() const override { return probe_.text(); }
+  explicit ProbeScore(std::shared_ptr<const Probe> probe) : probe_(std::move(probe)) {}
+  std::string text() const override { return probe_->text(); }
   void scores(std::span<const SampledText> texts, std::span<double> out, ThreadPool& pool) const override;
   double flops(std::size_t n_tokens) const override;
 
  private:
-  const Probe& probe_;
+  std::shared_ptr<const Probe> probe_;
 };
 
 }  // namespace deeptail

@@ -29,6 +29,10 @@ Function* curl_function(const char* name) {
   return reinterpret_cast<Function*>(function);
 }
 
+// Newer versions take a const one.
+template <class Handle>
+Handle url_handle(CURLUcode (*)(Handle, CURLUPart, char**, unsigned));
+
 }  // namespace
 
 }  // namespace deeptail
@@ -50,13 +54,16 @@ curl_slist* curl_slist_append(curl_slist* list, const char* text) {
 void curl_slist_free_all(curl_slist* list) { DEEPTAIL_CURL(curl_slist_free_all)(list); }
 CURLU* curl_url(void) { return DEEPTAIL_CURL(curl_url)(); }
 void curl_url_cleanup(CURLU* url) { DEEPTAIL_CURL(curl_url_cleanup)(url); }
-CURLUcode curl_url_get(const CURLU* url, CURLUPart part, char** text, unsigned flags) {
+CURLUcode curl_url_get(decltype(deeptail::url_handle(curl_url_get)) url, CURLUPart part, char** text,
+                       unsigned flags) {
   return DEEPTAIL_CURL(curl_url_get)(url, part, text, flags);
 }
 CURLUcode curl_url_set(CURLU* url, CURLUPart part, const char* text, unsigned flags) {
   return DEEPTAIL_CURL(curl_url_set)(url, part, text, flags);
 }
 
+// As libcurl does it in C.
+#pragma GCC diagnostic ignored "-Wvarargs"
 // Their third argument is a pointer, a long or a curl_off_t: all of one size, and passed in one way, on 64-bit systems.
 static_assert(sizeof(long) == sizeof(void*) && sizeof(curl_off_t) == sizeof(void*));
 CURLcode curl_easy_setopt(CURL* handle, CURLoption option, ...) {

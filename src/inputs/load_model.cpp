@@ -14,7 +14,7 @@ std::optional<NamedTokenizer> tokenizer_of_gguf(const std::string& path) {
     const InputFile file(beside);
     return NamedTokenizer{Tokenizer::parse(file.text(), file.path()), sha256_hex(file.bytes())};
   }
-  return gguf_tokenizer(read_gguf(path).metadata);
+  return gguf_tokenizer(read_gguf_metadata(path));
 }
 
 }  // namespace
@@ -32,12 +32,13 @@ NamedTokenizer load_tokenizer(const std::string& path) {
 LoadedModel load_model(const std::string& name_or_path) {
   const std::string folder = find_model(name_or_path);
   const ModelConfig config = read_config(folder);
-  const TensorMap tensors = read_tensors(folder);  // loaded and hashed from one reading of the files
-  return {.transformer = Transformer::load(folder, config, tensors),
+  TensorMap tensors = read_tensors(folder);  // loaded and hashed from one reading of the files
+  std::string sha256 = model_sha256(config, tensors);
+  return {.transformer = Transformer::load(folder, config, std::move(tensors)),
           .tokenizer = tokenizer_of(config, folder),
           .name = config.model_name,
           .folder = folder,
-          .sha256 = model_sha256(config, tensors)};
+          .sha256 = std::move(sha256)};
 }
 
 namespace {

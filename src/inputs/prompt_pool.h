@@ -15,6 +15,8 @@ class PromptPool final : public InputLaw {
   void make(std::span<const std::uint64_t> parts, Inputs& out, ThreadPool& pool) const override;
   std::size_t first_position(std::size_t) const override { return first_difference_; }
   std::vector<std::size_t> free_parts() const override;
+  const std::vector<std::vector<TokenId>>& prompts() const { return prompts_; }
+  const TokenTable& choice() const { return choice_; }  // draws an index of them
 
  private:
   LawFacts facts_;

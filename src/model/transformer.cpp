@@ -33,7 +33,7 @@ ModelConfig read_config(const std::string& folder) {
 Transformer Transformer::from_tensors(const ModelConfig& config, const TensorMap& tensors,
                                       const std::string& where) {
   return Transformer(
-      config, tensors, [tensors] { return tensors; }, where);
+      config, TensorTaker(tensors, where), [tensors] { return tensors; }, where);
 }
 
 const Transformer& Transformer::none() {
@@ -46,15 +46,15 @@ Transformer Transformer::load(const std::string& folder) {
   return load(folder, config, read_tensors(folder));
 }
 
-Transformer Transformer::load(const std::string& folder, const ModelConfig& config,
-                              const TensorMap& tensors) {
+Transformer Transformer::load(const std::string& folder, const ModelConfig& config, TensorMap&& tensors) {
+  const TensorMap used_up = std::move(tensors);
   return Transformer(
-      config, tensors, [folder] { return read_tensors(folder); }, folder);
+      config, TensorTaker(used_up, folder, TensorTaker::After::kGiveBack),
+      [folder] { return read_tensors(folder); }, folder);
 }
 
-Transformer::Transformer(ModelConfig config, const TensorMap& tensors, ReadTensors read, std::string where)
+Transformer::Transformer(ModelConfig config, TensorTaker&& taker, ReadTensors read, std::string where)
     : config_(std::move(config)), read_(std::move(read)), where_(std::move(where)) {
-  TensorTaker taker(tensors, where_);
   packed_ = std::make_shared<const PackedWeights>(pack_weights(config_, taker));
 }
 
@@ -90,9 +90,11 @@ const Head& Transformer::head() const { return packed_->head; }
 
 namespace {
 
-bool is_model(const fs::path& folder) {
+// A folder with a config, or a GGUF file.
+bool is_model(const fs::path& path) {
   std::error_code error;
-  return fs::is_regular_file(folder / "config.json", error);
+  if (fs::is_regular_file(path / "config.json", error)) return true;
+  return path.extension() == ".gguf" && is_gguf_file(path.string());
 }
 
 }  // namespace

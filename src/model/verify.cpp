@@ -3,11 +3,16 @@
 // reference.json: {"inputs": [[id, ..], ..], "token_ids": [id, ..], "logits": [[..], ..], "argmax": [id, ..],
 // "gap": [..]}: for every input the last position's logits at token_ids, its argmax, and the distance of the
 // largest logit to the second.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
+#include <utility>
 
 #include "core/json_node.h"
+#include "core/random.h"
 #include "deeptail/model.h"
+#include "tensors/gguf.h"
 
 namespace deeptail {
 
@@ -47,9 +52,37 @@ Reference parse_reference(std::string_view text, const std::string& where, const
 
 }  // namespace
 
-std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& folder,
-                                         ThreadPool& pool) {
-  const std::string path = (std::filesystem::path(folder) / "reference.json").string();
+std::string reference_path(const std::string& folder) {
+  if (is_gguf_file(folder)) return std::filesystem::path(folder).replace_extension("reference.json").string();
+  return (std::filesystem::path(folder) / "reference.json").string();
+}
+
+std::string make_reference(const Transformer& model, ThreadPool& pool) {
+  constexpr std::size_t kInputs = 16, kLongest = 32, kTokens = 64;
+  constexpr RngKey kKey{.seed = 1, .stream = Stream::kInputs};
+  const ModelConfig& c = model.config();
+  Json out = {{"inputs", Json::array()}, {"token_ids", Json::array()}, {"logits", Json::array()},
+              {"argmax", Json::array()}, {"gap", Json::array()}};
+  const std::size_t n_tokens = std::min(kTokens, c.d_vocab);
+  for (std::size_t k = 0; k < n_tokens; ++k) out["token_ids"].push_back(k * c.d_vocab / n_tokens);
+  AlignedVector<float> resid(c.d_model), all(c.d_vocab);
+  for (std::size_t i = 0; i < kInputs; ++i) {
+    std::vector<TokenId> tokens(std::min(c.n_ctx, 1 + i * kLongest / kInputs));
+    for (std::size_t p = 0; p < tokens.size(); ++p)
+      tokens[p] = static_cast<TokenId>(uniform64(kKey, i, static_cast<std::uint32_t>(p)) % c.d_vocab);
+    final_residuals(model, {tokens, tokens.size()}, pool, {resid.data(), c.d_model});
+    logits(model.head(), 1, {resid.data(), c.d_model}, pool, {all.data(), c.d_vocab});
+    const std::size_t said = best_of(c.d_vocab, all.data()).index;
+    std::vector<float> row;
+    for (const Json& id : out["token_ids"]) row.push_back(all[id.get<std::size_t>()]);
+    const float best = std::exchange(all[said], -std::numeric_limits<float>::infinity());
+    out["gap"].push_back(best - *std::max_element(all.begin(), all.end()));
+    out["inputs"].push_back(tokens), out["argmax"].push_back(said), out["logits"].push_back(row);
+  }
+  return json_text(out) + "\n";
+}
+
+std::optional<VerifyReport> verify_model(const Transformer& model, const std::string& path, ThreadPool& pool) {
   if (!std::filesystem::exists(path)) return std::nullopt;
   const InputFile file(path);
   const ModelConfig& c = model.config();

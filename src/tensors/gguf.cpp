@@ -153,6 +153,16 @@ void place_tensors(std::vector<GgufTensor>& entries, std::span<const std::byte> 
 
 }  // namespace
 
+GgufMetadata parse_gguf_metadata(std::span<const std::byte> file, std::string_view where) {
+  ByteReader reader(file, where);
+  check_version(reader);
+  read_number_of(reader, "the number of tensors");
+  const std::uint64_t n_keys = read_number_of(reader, "the number of keys");
+  GgufMetadata metadata{std::string(where)};
+  metadata.read(reader, n_keys);
+  return metadata;
+}
+
 Gguf parse_gguf(std::span<const std::byte> file, std::string_view where) {
   ByteReader reader(file, where);
   check_version(reader);

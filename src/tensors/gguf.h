@@ -31,8 +31,13 @@ bool is_gguf_file(const std::string& path);  // looks at the first bytes; false 
 // One file; the tensors point into it, `where` names it in messages.
 Gguf parse_gguf(std::span<const std::byte> file, std::string_view where);
 
+// The keys of one file, of which there may be no more than they need.
+GgufMetadata parse_gguf_metadata(std::span<const std::byte> file, std::string_view where);
+
 // A model: the file, and where it is a shard all others, which lie beside it.
 Gguf read_gguf(std::shared_ptr<const InputFile> file);
 Gguf read_gguf(const std::string& path);
+// Its keys alone: no more of the file is read than they need.
+GgufMetadata read_gguf_metadata(const std::string& path);
 
 }  // namespace deeptail

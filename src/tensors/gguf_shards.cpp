@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "core/json.h"
+#include "core/regular_file.h"
 #include "tensors/gguf.h"
 
 namespace deeptail {
@@ -75,5 +76,20 @@ Gguf read_gguf(std::shared_ptr<const InputFile> file) {
 }
 
 Gguf read_gguf(const std::string& path) { return read_gguf(std::make_shared<const InputFile>(path)); }
+
+GgufMetadata read_gguf_metadata(const std::string& path) {
+  const RegularFile file(path);
+  // Keys end somewhere: more and more is read until they do, or until they cannot.
+  for (std::size_t n = std::size_t{1} << 22;; n *= 2) {
+    std::vector<std::byte> bytes(std::min(n, file.size()));
+    file.read_all(0, bytes);
+    try {
+      GgufMetadata metadata = parse_gguf_metadata(bytes, path);
+      return split_of(metadata).count == 1 ? std::move(metadata) : read_gguf(path).metadata;
+    } catch (const InputError&) {
+      if (bytes.size() == file.size()) throw;
+    }
+  }
+}
 
 }  // namespace deeptail

@@ -46,7 +46,7 @@ bool is_counted(const EventCountRequest& request) {
 CountOutcome count_events(const LoadedModel& model, const InputLaw& law, const EventCountRequest& request,
                           ThreadPool& pool, const Watch& watch) {
   std::vector<EventSpec> specs;
-  for (const EventCounts::Item& item : request.subject.events) specs.push_back(spec_of(item.event));
+  for (const EventCounts::Item& item : request.subject.events) specs.push_back(event_spec_of(item.event));
   EventCounts earlier = request.subject;
   std::vector<std::uint64_t> counts(specs.size());  // of this run
   std::optional<EventCounter> counter;

@@ -4,8 +4,7 @@
 
 #include "core/memory.h"
 #include "core/random.h"
-#include "events/judge.h"
-#include "events/probe.h"
+#include "events/scored_event.h"
 
 namespace deeptail {
 
@@ -30,8 +29,7 @@ struct EventCounter::Pattern {
   std::size_t within, event;
 };
 struct EventCounter::Finished {
-  std::unique_ptr<Probe> probe;  // that the score refers to
-  std::unique_ptr<TextScore> score;
+  std::shared_ptr<const TextScore> score;
   std::size_t within, event;
 };
 
@@ -46,7 +44,8 @@ EventCounter::EventCounter(const LoadedModel& model, const InputLaw& law, Sampli
   if (width_ > config.n_ctx)
     throw InputError("prompts of {} tokens and {} more: expected at most {}, the model's n_ctx",
                      law.facts().max_length, sampling_.max_tokens, config.n_ctx);
-  if (model.tokenizer) texts_ = token_texts(model.tokenizer->tokenizer, config.d_vocab);
+  if (model.tokenizer)
+    texts_ = std::make_shared<const TokenTexts>(token_texts(model.tokenizer->tokenizer, config.d_vocab));
   for (std::size_t i = 0; i < events.size(); ++i)
     if (events[i].has_threshold())
       make_finished(model, events[i], i);
@@ -79,16 +78,8 @@ void EventCounter::make_pattern(const LoadedModel& model, const EventSpec& spec,
 }
 
 void EventCounter::make_finished(const LoadedModel& model, const EventSpec& spec, std::size_t event) {
-  Finished out{.within = spec.within, .event = event};
-  if (spec.kind == EventKind::kJudge) {
-    if (!texts_) throw InputError("model {} has no tokenizer, so there is no text to judge", model.name);
-    out.score =
-        std::make_unique<Judge>(JudgeConfig{.command = spec.value, .threshold = spec.threshold}, *texts_);
-  } else {
-    out.probe = std::make_unique<Probe>(read_probe(spec.value), spec.threshold, model.transformer);
-    out.score = std::make_unique<ProbeScore>(*out.probe);
-  }
-  finished_.push_back(std::move(out));
+  finished_.push_back(
+      {.score = make_text_score(spec, {}, model, texts_), .within = spec.within, .event = event});
 }
 
 // Whether all events but those of finished texts are settled.

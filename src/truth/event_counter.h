@@ -38,7 +38,7 @@ class EventCounter {
   SamplingConfig sampling_;
   std::uint64_t seed_;
   ThreadPool& pool_;
-  std::optional<TokenTexts> texts_;  // where there is a tokenizer
+  std::shared_ptr<const TokenTexts> texts_;  // where there is a tokenizer
   std::vector<Pattern> patterns_;
   std::vector<Finished> finished_;
   std::size_t width_, at_once_;

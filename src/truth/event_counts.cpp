@@ -50,7 +50,7 @@ OrderedJson json_of(const SamplingConfig& sampling) {
 
 bool same_sampling(const SamplingConfig& a, const SamplingConfig& b) { return json_of(a) == json_of(b); }
 
-EventSpec spec_of(const std::string& event) {
+EventSpec event_spec_of(const std::string& event) {
   const Json document = parse_json(event, "event");
   return parse_event_spec(JsonNode(document, "event"));
 }
@@ -112,7 +112,7 @@ std::string to_json(const EventCounts& counts) {
                      {"ranges", json_of(counts.ranges)}};
   OrderedJson& events = out["events"] = OrderedJson::array();
   for (const EventCounts::Item& item : counts.events)
-    events.push_back({{"event", json_of(spec_of(item.event))}, {"count", item.count}});
+    events.push_back({{"event", json_of(event_spec_of(item.event))}, {"count", item.count}});
   return json_text(out) + "\n";
 }
 

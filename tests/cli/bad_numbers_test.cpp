@@ -16,6 +16,33 @@ class BadNumbers : public CliTest {
   }
 };
 
+TEST_F(BadNumbers, JudgesProbesAndEvents) {
+  all_refused("estimate --model dt-1l --dist hex --judge cat",
+              {{"--within 3", "--judge: expected --threshold"},
+               {"--threshold 1", "--judge: expected --within"},
+               {"--within 3 --threshold nan", "--threshold: expected a finite number, found \"nan\""},
+               {"--within 3 --threshold x", "--threshold"},
+               {"--within 0 --threshold 1", "--within"},
+               {"--within 3 --threshold 1 --judge-timeout 0", "--judge-timeout: expected seconds"},
+               {"--within 3 --threshold 1 --judge-timeout -1", "--judge-timeout: expected seconds"},
+               {"--within 3 --threshold 1 --judge-timeout nan", "--judge-timeout"}});
+  refused("estimate --model dt-1l --dist hex --probe p.json", "--probe: expected --threshold");
+  refused("estimate --model dt-1l --dist hex --probe nowhere.json --threshold 1", "nowhere.json");
+  const std::string out = " --out '" + path("e.json") + "'";
+  all_refused("truth --model dt-1l --dist hex --contains a" + out,
+              {{"--samples 10", "--contains: expected --within"},
+               {"--samples 0 --within 3", "--samples"},
+               {"--samples 10 --within 0", "--within"},
+               {"--samples 10 --within 3 --temperature 0", "--temperature"},
+               {"--samples 10 --within 3 --top-p 2", "--top-p"},
+               {"--samples 10 --within 3 --top-k -1", "--top-k"},
+               {"--samples 10 --within 3 --device cuda", "events are counted on the CPU"},
+               {"--samples 10 --within 100", "the model's n_ctx"}});
+  refused("truth --model dt-1l --dist hex --samples 10 --events '" + write("bad.jsonl", "{\"says\": 1}\n") +
+              "'" + out,
+          "bad.jsonl: line 1");
+}
+
 TEST_F(BadNumbers, Estimate) {
   all_refused(
       "estimate --model dt-1l --dist hex --target 49",

@@ -160,7 +160,7 @@ TEST_F(EstimateCommand, TargetsByIdAndByToken) {
 }
 
 TEST_F(EstimateCommand, BadFlags) {
-  refused(estimate("69", "--method foo"), "method foo: expected one of tokensplit, auto, payoff, static, ga-amls, qld, qld-arc");
+  refused(estimate("69", "--method foo"), "method foo: expected one of tokensplit, auto, payoff, static, trajectory, forecast, ga-amls, qld, qld-arc");
   refused(estimate("69", "--budget 0"), "--budget");
   refused("estimate --model dt-1l --dist hex", "--target is required");
 }

@@ -15,8 +15,37 @@ TEST_F(GgufCommand, IsInspectedAndRun) {
   EXPECT_EQ(found.at("model"), "llama");
   EXPECT_EQ(found.at("family"), "gguf-llama");
   EXPECT_EQ(found.at("d_vocab"), 4);
+  EXPECT_GT(found.at("passes_per_second"), 0.0);
+  EXPECT_NE(found.at("cuda"), "");
   EXPECT_EQ(json("model logits --tokens 1,3 --model '" + file_ + "'").at("logits").size(), 4u);
   EXPECT_EQ(run("model verify '" + file_ + "'").code, 0);
+}
+
+TEST_F(GgufCommand, IsListedAndFoundByItsName) {
+  std::filesystem::create_directories(path("models"));
+  std::filesystem::copy(file_, path("models/small.gguf"));
+  write("models/other.gguf", "no such file");
+  ::setenv("DEEPTAIL_HOME", folder_.c_str(), 1);
+  const auto rows = json("model list");
+  const auto is_it = [](const Json& row) { return row.at("name") == "small.gguf"; };
+  EXPECT_EQ(std::count_if(rows.begin(), rows.end(), is_it), 1) << rows;
+  EXPECT_EQ(json("model inspect small.gguf").at("d_vocab"), 4);
+  EXPECT_NE(run("model list").out.find("small.gguf"), std::string::npos);
+  ::unsetenv("DEEPTAIL_HOME");
+}
+
+TEST_F(GgufCommand, IsVerifiedByAReferenceOfItsOwn) {
+  std::filesystem::copy(file_, path("m.gguf"));
+  const std::string model = "model verify '" + path("m.gguf") + "' ", reference = "'" + path("m.reference.json") + "'";
+  EXPECT_FALSE(json(model).at("reference"));
+  EXPECT_EQ(json(model + "--make " + reference).at("reference"), path("m.reference.json"));
+  EXPECT_EQ(json(model).at("max_error"), 0.0);
+  EXPECT_EQ(json(model + "--reference " + reference).at("agrees"), true);
+  const Outcome other = run("model verify dt-1l --reference " + reference);
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err, "");
+  refused(model + "--make '" + path("m.gguf") + "'", "this command reads it");
+  refused(model + "--reference '" + path("none.json") + "'", "there is no such file");
 }
 
 TEST_F(GgufCommand, HasItsTokenizer) {

@@ -65,6 +65,43 @@ TEST_F(TruthCommand, ShippedCountsHaveNames) {
   refused("truth show dt-1l-nothing", "dt-1l-nothing: no such file, and none of this name in");
 }
 
+TEST_F(TruthCommand, CountsEventsOnSampledTexts) {
+  const std::string events =
+      write("events.jsonl",
+            "{\"contains\": \"a\", \"within\": 4}\n{\"tokens_any\": [69], \"within\": 1}\n"
+            "{\"judge\": \"while read -r l; do echo ${#l}; done\", \"within\": 2, \"threshold\": 1}\n");
+  const auto count = [&](const std::string& name, const std::string& rest) {
+    return run("truth --model dt-1l --dist hex --events '" + events + "' --temperature 0.9 --quiet --out '" +
+               path(name) + "' " + rest);
+  };
+  ASSERT_EQ(count("all.json", "--samples 300").code, 0);
+  ASSERT_EQ(count("a.json", "--samples 100").code, 0);
+  ASSERT_EQ(count("b.json", "--samples 200 --first 100").code, 0);
+  ASSERT_EQ(
+      run("truth merge '" + path("a.json") + "' '" + path("b.json") + "' --out '" + path("c.json") + "'")
+          .code,
+      0);
+  EXPECT_EQ(read(path("c.json")), read(path("all.json")));
+  EXPECT_NE(count("all.json", "--samples 300").out.find("already counted"), std::string::npos);
+  EXPECT_EQ(count("all.json", "--samples 301").code, 2);
+  const auto shown = json("truth show '" + path("c.json") + "'");
+  EXPECT_EQ(shown.at("samples"), 300);
+  EXPECT_EQ(shown.at("events").size(), 3u);
+  EXPECT_EQ(shown.at("events")[2].at("count"), 300);
+  EXPECT_EQ(shown.at("sampling").at("temperature"), 0.9);
+  const Outcome text = run("truth show '" + path("c.json") + "'");
+  EXPECT_NE(text.out.find("contains \"a\" within 4"), std::string::npos) << text.out;
+  // One event by flags, on the same texts.
+  ASSERT_EQ(run("truth --model dt-1l --dist hex --contains a --within 4 --temperature 0.9 --quiet --samples "
+                "300 --out '" +
+                path("one.json") + "'")
+                .code,
+            0);
+  EXPECT_EQ(json("truth show '" + path("one.json") + "'").at("events")[0], shown.at("events")[0]);
+  refused("truth merge '" + path("one.json") + "' '" + path("a.json") + "' --out '" + path("d.json") + "'",
+          "different events");
+}
+
 TEST_F(TruthCommand, CountsMergesAndCompares) {
   ASSERT_EQ(run(count("all.json", "--samples 3000 --quiet")).code, 0);
   ASSERT_EQ(run(count("a.json", "--samples 1e3 --quiet")).code, 0);

@@ -25,13 +25,23 @@ TEST(DeviceArchitecture, SizesAloneDoNotFit) {
       [](Architecture& a) { a.residual = Architecture::Residual::kParallel; },
       [](Architecture& a) { a.mlp = Architecture::Mlp::kGeluTanh; },
       [](Architecture& a) { a.mlp = Architecture::Mlp::kSwiGlu; },
+      [](Architecture& a) { a.attention_scale = Architecture::AttentionScale::kOne; },
+      [](Architecture& a) { a.qk_norm = true; },
       [](Architecture& a) { a.kv_groups = 2; }};
   for (const auto& change : changes) {
     DenseModel m = zoo_sizes();
     change(m.arch);
     EXPECT_FALSE(FastForward::fits(m, 33));
-    EXPECT_THROW(require_forward_sizes(m, 33), Failure);
+    EXPECT_NO_THROW(require_forward_sizes(m, 33));
   }
+}
+
+TEST(DeviceArchitecture, SizesThatNoKernelTakesAreRefused) {
+  EXPECT_THROW(require_forward_sizes(zoo_sizes(), 129), Failure);
+  DenseModel wide_heads = zoo_sizes(), odd = zoo_sizes();
+  wide_heads.d_head = 256, odd.d_model = 100;
+  EXPECT_THROW(require_forward_sizes(wide_heads, 33), Failure);
+  EXPECT_THROW(require_forward_sizes(odd, 33), Failure);
 }
 
 }  // namespace

@@ -25,8 +25,11 @@ struct Settings {
                                               {"--csv", ""},
                                               {"--budget", "0"},
                                               {"--seed", "1"},
-                                              {"--at-once", "256"}};
-  Settings(int argc, char** argv) {
+                                              {"--at-once", "256"},
+                                              {"--look", "1024"}};
+  // Others than these: their flags and values.
+  Settings(int argc, char** argv, const std::map<std::string, std::string>& others = {}) {
+    for (const auto& [flag, value] : others) given[flag] = value;
     for (int i = 1; i < argc; i += 2) {
       if (!given.contains(argv[i]) || i + 1 >= argc)
         throw InputError("{}: unknown, or without value", argv[i]);
@@ -78,15 +81,17 @@ inline std::vector<GridTarget> targets_of_truth(const Settings& s, const Asked& 
 }
 
 // Without counts: tokens that some inputs nearly say, the closest first.
-inline std::vector<GridTarget> nearly_said(const Asked& asked, std::size_t n, ThreadPool& pool) {
-  constexpr std::size_t kInputs = 1024, kAtOnce = 64;
+inline std::vector<GridTarget> nearly_said(const Settings& s, const Asked& asked, std::size_t n,
+                                           ThreadPool& pool) {
+  constexpr std::size_t kAtOnce = 64;
+  const std::size_t n_inputs = s.count("--look") / kAtOnce * kAtOnce;
   const std::size_t d = asked.model.config().d_model, v = asked.model.config().d_vocab;
-  std::vector<TokenId> tokens(kInputs * asked.dist.length());
+  std::vector<TokenId> tokens(n_inputs * asked.dist.length());
   sample_range(asked.dist, 12345, 0, pool, tokens);
-  AlignedVector<float> resid(kInputs * d), found(kAtOnce * v);
+  AlignedVector<float> resid(n_inputs * d), found(kAtOnce * v);
   final_residuals(asked.model.transformer, {tokens, asked.dist.length()}, pool, {resid.data(), d});
   std::vector<float> closest(v, -1e30f);
-  for (std::size_t first = 0; first < kInputs; first += kAtOnce) {
+  for (std::size_t first = 0; first < n_inputs; first += kAtOnce) {
     logits(asked.model.head(), kAtOnce, {resid.data() + first * d, d}, pool, {found.data(), v});
     for (std::size_t i = 0; i < kAtOnce; ++i) {
       const float* row = found.data() + i * v;
@@ -109,7 +114,7 @@ inline std::vector<GridTarget> some_targets(const Settings& s, const Asked& aske
                                             ThreadPool& pool) {
   std::uint64_t samples = 0;
   const auto counted = targets_of_truth(s, asked, n, samples);
-  return counted.empty() ? nearly_said(asked, n, pool) : counted;
+  return counted.empty() ? nearly_said(s, asked, n, pool) : counted;
 }
 
 }  // namespace deeptail

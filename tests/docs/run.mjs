@@ -21,7 +21,7 @@ const table = readTable(readFileSync(join(source, "tests/docs/shortened"), "utf8
 const targets = new Set([...readFileSync(join(source, "Makefile"), "utf8").matchAll(/^([a-z-]+):/gm)].map((m) => m[1]));
 
 const help = helpTexts(deeptail), flags = flagsOf(help);
-const tree = ["src", "include", "tests", "scripts", "bench", "training", "examples", "cmake"].flatMap((folder) =>
+const tree = ["src", "include", "tests", "scripts", "bench", "training", "examples", "cmake", "python"].flatMap((folder) =>
   readdirSync(join(source, folder), { recursive: true }).map((file) => `/${folder}/${file}`));
 
 const faults = [];
@@ -30,7 +30,7 @@ const count = { run: 0, compared: 0, skipped: 0 };
 // A folder as the reader of a page has it: the tree's data, and the program on the path.
 function folderForPage() {
   const folder = mkdtempSync(join(tmpdir(), "docs-"));
-  for (const name of ["models", "distributions", "truth", "docs", "examples", "scripts", "tests"]) symlinkSync(join(source, name), join(folder, name));
+  for (const name of ["models", "distributions", "truth", "docs", "examples", "scripts", "tests", "training"]) symlinkSync(join(source, name), join(folder, name));
   cpSync(join(source, "suites"), join(folder, "suites"), { recursive: true });  // a copy: one command writes into it
   mkdirSync(join(folder, "build"));
   symlinkSync(deeptail, join(folder, "build/deeptail"));

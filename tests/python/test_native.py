@@ -4,7 +4,6 @@ import gc
 import json
 import os
 import random
-import resource
 import signal
 import subprocess
 import threading
@@ -120,6 +119,12 @@ class Numbers(unittest.TestCase):
         self.assertTrue(found["states"] and min(found["states"]) >= 4.0)
 
 
+def memory():
+    """MB of this process."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 class Boom(Exception):
     pass
 
@@ -149,7 +154,7 @@ class Misbehaviour(unittest.TestCase):
 
     def test_what_was_finished_is_kept(self):
         whole = native.split(HEX, first_token, batch=64, settings={"budget": 4000, "seed": 1})
-        calls = int(whole["diagnostics"]["batches"]) - 2
+        calls = int(0.7 * whole["diagnostics"]["batches"])
 
         def raises(_tokens):
             raise Boom
@@ -231,14 +236,14 @@ class Misbehaviour(unittest.TestCase):
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 if i == 20:
                     gc.collect()
-                    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                    grown = memory()
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
         self.assertEqual(interrupted[0], interrupted[1])
         self.assertGreater(interrupted[1], 95)
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - grown
-        self.assertLess(grown, 40_000, "KiB more than after the first twenty")
+        gc.collect()
+        self.assertLess(memory() - grown, 100, "MB more than after the first twenty")
         self.assertGreater(native.split(HEX, first_token, settings={"budget": 4000, "seed": 1})["p"], 0.0)
 
 

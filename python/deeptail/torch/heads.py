@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from ..estimates import Head
+from ..clouds import Head
 from ..splits import BATCH, Score, score
 
 __all__ = ["Rows", "head", "last_logits", "margin", "margin_score", "residuals", "rows_of"]

@@ -64,6 +64,9 @@ class _Texts:
         return int(self.model.get_output_embeddings().weight.shape[0])
 
     def text(self, ids: Any) -> str:
+        """Without a tokenizer, the ids."""
+        if self._tokenizer is None:
+            return " ".join(str(int(k)) for k in ids if int(k) >= 0)
         if self._bytes is None:
             self._bytes = token_bytes(self._tokenizer, self.d_vocab)
         said = b""

@@ -3,20 +3,19 @@
 #pragma once
 
 #include "compute_cuda/exact/twofold_rows.cuh"
+#include "compute_cuda/limits.h"
 #include "compute_cuda/tiles/fragments.cuh"
 
 namespace deeptail::cuda {
 
-inline constexpr int kMostPositions = 128;
-
 struct AttentionArgs {
-  RowCount n;  // inputs
-  int length, n_heads;
-  const float* qkv;            // [rows, 3 d_attn]
-  const std::uint32_t* index;  // [n, length]: the row of each position; null: row i length + position
-  float query_scale;           // makes scores of base 2
-  bool last_only;              // of the last position only
-  TwofoldRows z;               // [n length, d_attn], or [n, d_attn] from row first_z on
+  RowCount n;                       // inputs
+  int length, n_heads, n_kv_heads;  // head h uses keys and values of head h n_kv_heads / n_heads
+  const float* qkv;                 // [rows, heads of queries, keys, values]
+  const std::uint32_t* index;       // [n, length]: the row of each position; null: row i length + position
+  float query_scale;                // makes scores of base 2
+  bool last_only;                   // of the last position only
+  TwofoldRows z;                    // [n length, d_attn], or [n, d_attn] from row first_z on
   std::uint32_t first_z;
 };
 
@@ -48,22 +47,25 @@ class HeadAttention {
 
  private:
   static constexpr int kFewRows = 8;  // that many or fewer go one by one
+  static constexpr int kGroups = static_cast<int>(kMostPositions) / 32;
 
   __device__ const float* source(int position) const {
     const std::uint32_t at = input_ * args_.length + position;
     const std::size_t row = args_.index != nullptr ? args_.index[at] : at;
-    return args_.qkv + row * (3 * args_.n_heads * kHead) + head_ * kHead;
+    return args_.qkv + row * ((args_.n_heads + 2 * args_.n_kv_heads) * kHead);
   }
+  __device__ const float* query(int position) const { return source(position) + head_ * kHead; }
 
   __device__ void load() {
     __syncwarp();
     constexpr int kParts = kHead / 4, kRowsAtOnce = 32 / kParts > 0 ? 32 / kParts : 1;
+    const int kv_head = head_ * args_.n_kv_heads / args_.n_heads;
     for (int j = lane_ / kParts; j < args_.length; j += kRowsAtOnce)
       for (int part = lane_ % kParts; part < kParts; part += 32) {
-        const float* from = source(j) + args_.n_heads * kHead + 4 * part;
+        const float* from = source(j) + (args_.n_heads + kv_head) * kHead + 4 * part;
         *reinterpret_cast<float4*>(keys_ + j * kStride + 4 * part) = *reinterpret_cast<const float4*>(from);
         *reinterpret_cast<float4*>(values_ + j * kStride + 4 * part) =
-            *reinterpret_cast<const float4*>(from + args_.n_heads * kHead);
+            *reinterpret_cast<const float4*>(from + args_.n_kv_heads * kHead);
       }
     __syncwarp();
   }
@@ -74,7 +76,7 @@ class HeadAttention {
   __device__ void many(int first) {
     const int row = min(first + lane_, args_.length - 1);
     float q[kHead], o[kHead];
-    const float* from = source(row);
+    const float* from = query(row);
 #pragma unroll
     for (int k = 0; k < kHead; k += 4) {
       const float4 v = at4(from + k);
@@ -121,10 +123,10 @@ class HeadAttention {
 
   // One position: a lane per key, then a lane per dimension.
   __device__ void one(int row) {
-    float score[kMostPositions / 32], largest = -INFINITY, sum = 0.0f;
-    const float* q = source(row);
+    float score[kGroups], largest = -INFINITY, sum = 0.0f;
+    const float* q = query(row);
 #pragma unroll
-    for (int group = 0; group < kMostPositions / 32; ++group) {
+    for (int group = 0; group < kGroups; ++group) {
       const int j = 32 * group + lane_;
       score[group] = -INFINITY;
       if (32 * group > row) continue;
@@ -145,15 +147,14 @@ class HeadAttention {
     for (int step = 16; step > 0; step /= 2)
       largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, step));
 #pragma unroll
-    for (int group = 0; group < kMostPositions / 32; ++group)
-      sum += score[group] = exp2f(score[group] - largest);
+    for (int group = 0; group < kGroups; ++group) sum += score[group] = exp2f(score[group] - largest);
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
 
     constexpr int kParts = (kHead + 31) / 32;
     float o[kParts] = {};
 #pragma unroll
-    for (int group = 0; group < kMostPositions / 32; ++group)
+    for (int group = 0; group < kGroups; ++group)
       for (int j = 32 * group; j <= min(row, 32 * group + 31); ++j) {
         const float p = __shfl_sync(0xffffffffu, score[group], j % 32);
 #pragma unroll

@@ -1,6 +1,7 @@
 // What becomes of products (twofold_kernel.cuh).
 #pragma once
 
+#include "compute_cuda/exact/head_and_gates.h"
 #include "compute_cuda/exact/twofold_rows.cuh"
 #include "compute_cuda/tiles/fragments.cuh"
 
@@ -60,6 +61,25 @@ struct StoreGelu : EpilogueBase {
   __device__ void take(const float (&c)[16][4], std::uint32_t row, int column) const {
     for_each_pair(c, row, n, column, n_valid, bias, [&](std::uint32_t r, int k, float v0, float v1) {
       store_twofold2(out, r, k, gelu_fp32(v0), gelu_fp32(v1));
+    });
+  }
+};
+
+struct StoreGeluTanh : EpilogueBase {
+  TwofoldRows out;
+  __device__ void take(const float (&c)[16][4], std::uint32_t row, int column) const {
+    for_each_pair(c, row, n, column, n_valid, bias, [&](std::uint32_t r, int k, float v0, float v1) {
+      store_twofold2(out, r, k, gelu_tanh_fp32(v0), gelu_tanh_fp32(v1));
+    });
+  }
+};
+
+// Neighbouring columns are the gate and the value of one hidden number.
+struct StoreSwiGlu : EpilogueBase {
+  TwofoldRows out;
+  __device__ void take(const float (&c)[16][4], std::uint32_t row, int column) const {
+    for_each_pair(c, row, n, column, n_valid, bias, [&](std::uint32_t r, int k, float gate, float value) {
+      store_twofold(out, r, k / 2, swiglu_fp32(gate, value));
     });
   }
 };

@@ -63,11 +63,11 @@ __global__ void __launch_bounds__(256)
     const std::uint32_t row = first + lane / 4;
     const float* from = x + static_cast<std::size_t>(min(row, n - 1)) * d + 2 * t;
     float sum = 0.0f, squares = 0.0f;
-    for (int k = 0; k < d; k += 8) {
+    for (int k = 0; k < d && !norm.rms; k += 8) {
       const float2 v = load2(from + k);
       sum += v.x + v.y;
     }
-    const float mean = row_sum(sum) / d;
+    const float mean = norm.rms ? 0.0f : row_sum(sum) / d;
     for (int k = 0; k < d; k += 8) {
       const float2 v = load2(from + k);
       squares = fmaf(v.x - mean, v.x - mean, fmaf(v.y - mean, v.y - mean, squares));
@@ -137,8 +137,15 @@ void product_to_floats(const Product& p, float* out, int stride, cudaStream_t st
   launch(p, StoreFloats{base_of(p), out, stride}, usual_slices(p), stream);
 }
 
-void product_gelu(const Product& p, const TwofoldRows& out, cudaStream_t stream) {
-  launch(p, StoreGelu{base_of(p), out}, usual_slices(p), stream);
+void product_activated(const Product& p, Architecture::Mlp mlp, const TwofoldRows& out, cudaStream_t stream) {
+  switch (mlp) {
+    case Architecture::Mlp::kGelu:
+      return launch(p, StoreGelu{base_of(p), out}, usual_slices(p), stream);
+    case Architecture::Mlp::kGeluTanh:
+      return launch(p, StoreGeluTanh{base_of(p), out}, usual_slices(p), stream);
+    case Architecture::Mlp::kSwiGlu:
+      return launch(p, StoreSwiGlu{base_of(p), out}, usual_slices(p), stream);
+  }
 }
 
 void product_added(const Product& p, float* x, int stride, cudaStream_t stream) {

@@ -46,14 +46,16 @@ struct Product {
   const std::uint32_t* n_device = nullptr;
 };
 void product_to_floats(const Product& product, float* out, int stride, cudaStream_t stream);
-void product_gelu(const Product& product, const TwofoldRows& out,
-                  cudaStream_t stream);  // out = GELU(a w + bias)
+// out = GELU(a w + bias), by erf or tanh; of a SwiGLU, whose gates and values are columns in turn, half as many.
+void product_activated(const Product& product, Architecture::Mlp mlp, const TwofoldRows& out,
+                       cudaStream_t stream);
 void product_added(const Product& product, float* x, int stride, cudaStream_t stream);  // x += a w + bias
 
-// out = layer norm of x: [n, d].
+// out = layer norm of x: [n, d], or its RMS norm, whose b is zeros.
 struct LayerNorm {
   const float *w, *b;  // [d]
   float eps;
+  bool rms = false;
 };
 void layernorm_rows(const float* x, std::uint32_t n, int d, const LayerNorm& norm, const TwofoldRows& out,
                     cudaStream_t stream, const std::uint32_t* n_device = nullptr);

@@ -12,6 +12,7 @@
 #include "compute_cuda/fast/last_attention.cuh"
 #include "compute_cuda/fast/last_block.cuh"
 #include "compute_cuda/fast/tail.cuh"
+#include "compute_cuda/limits.h"
 #include "compute_cuda/tiles/pack.h"
 
 namespace deeptail::cuda {
@@ -250,8 +251,8 @@ struct FastForward::Impl {
 };
 
 bool FastForward::fits(const DenseModel& m, std::size_t length) {
-  return m.arch == Architecture{} && m.d_model == kWidth && m.n_heads == kHeads &&
-         m.d_head == kWidth / kHeads && m.d_mlp % 64 == 0 && length <= 64;
+  static_assert(kFastModel == kWidth && kFastHeads == kHeads);
+  return has_fast_kernels(m.arch, m.d_model, m.n_heads, m.d_head, m.d_mlp) && length <= kMostFastPositions;
 }
 
 FastForward::FastForward(const DenseModel& model, const DenseInputs& inputs, std::size_t max_inputs)

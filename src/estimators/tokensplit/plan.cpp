@@ -139,12 +139,17 @@ namespace {
 double default_budget(const ModelConfig& config, std::size_t length, std::span<const std::size_t> changed,
                       Device device) {
   constexpr double kRescored = 1.9e6, kOnDevice = 2.0;
+  // For the sake of time, of which a device needs less: passes, and flops, which end first in large models. Ten
+  // minutes or so on two cores. With fewer passes than kLeast nothing is scanned (tokensplit.cpp).
+  constexpr double kLeast = 1.2e4, kUsualLeast = 2e4, kMostFlops = 1e14, kMostFlopsOnDevice = 4e15;
   const bool on_device = device == Device::kCuda;
-  const double most = on_device ? 8e5 : 4e5;  // for the sake of time, of which a device needs less
+  const double affordable = (on_device ? kMostFlopsOnDevice : kMostFlops) / forward_flops(config, length);
+  const double most = std::clamp(affordable, kLeast, on_device ? 8e5 : 4e5);
   double flops = 2.0 * static_cast<double>(config.d_model * config.d_vocab) / 3.0;  // a margin test, or so
   for (const std::size_t i : changed)
     flops += rescoring_flops(config, length, i) / static_cast<double>(changed.size());
-  const double budget = std::clamp(kRescored * flops / forward_flops(config, length), 2e4, most);
+  const double budget =
+      std::clamp(kRescored * flops / forward_flops(config, length), std::min(kUsualLeast, most), most);
   return on_device ? kOnDevice * budget : budget;
 }
 

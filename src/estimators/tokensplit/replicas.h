@@ -19,6 +19,7 @@ struct TokensplitRun {
   double unit;                     // flops of a forward pass
   ThreadPool& pool;
   Meter& meter;
+  std::size_t at_once = 0;  // replicas side by side; 0: as many as the place has
 };
 
 // A law that replicas run under.

@@ -10,6 +10,7 @@
 #include "core/stopwatch.h"
 #include "deeptail/activations.h"
 #include "estimators/input_screen.h"
+#include "estimators/tokensplit/fit_memory.h"
 #include "estimators/tokensplit/look.h"
 #include "estimators/tokensplit/replicas.h"
 #include "estimators/tokensplit/scan.h"
@@ -33,13 +34,6 @@ TokensplitConfig with_budget(const TokensplitConfig& wanted, const TokenProblem&
   TokensplitConfig config = wanted;
   if (config.budget == 0.0) config.budget = tokensplit_budget(problem.model.config(), problem.law, device);
   return config;
-}
-
-// What the populations of replicas that run side by side take of this machine's memory.
-template <class Place>
-double bytes_side_by_side(const Place& place, const TokensplitConfig& config, std::size_t threads,
-                          const Sizes& sizes) {
-  return static_cast<double>(place.replicas_at_once(config, threads)) * place.bytes(sizes);
 }
 
 void require_memory(const TokensplitConfig& config, double bytes) {
@@ -94,6 +88,7 @@ class Tokensplit {
       run_all_replicas();
       fill(e);
     }
+    if (!memory_note_.empty()) e.warnings.push_back(memory_note_);
     fill_cost(e, work_, unit_);
     warn_of_overspending(e, config_);
     e.cost.seconds = work_.device_seconds;
@@ -144,9 +139,9 @@ class Tokensplit {
   const PilotResult* run_pilots() {
     const double budget = strata_.size() == 1 ? config_.budget : left() / static_cast<double>(strata_.size());
     for (Stratum<Place>& s : strata_) {
-      const TokensplitConfig config = config_with(budget, s.seed);
-      s.pilot =
-          run_pilot(s.place, pilot_config(config, unit_), derived_seed(s.seed, kPilotPart), pool_, meter_);
+      PilotConfig pilot = pilot_config(config_with(budget, s.seed), unit_);
+      pilot.n_particles = fitting(s.place, {.at_level = {pilot.n_particles}}).most();
+      s.pilot = run_pilot(s.place, pilot, derived_seed(s.seed, kPilotPart), pool_, meter_);
       pay(s.pilot.work);
       if (mixture_) s.pilot.run.first.log_most = mixture_->log_largest_ratio(0);
       if (s.pilot.run.end == SplittingEnd::kStopped) return &strata_.front().pilot;
@@ -179,18 +174,38 @@ class Tokensplit {
     for (std::size_t c = 0; c < strata_.size(); ++c)
       configs.push_back(config_with(budget[c], strata_[c].seed));
     std::vector<ReplicaTask<Place>> laws;
+    double most_bytes = 0.0;
     for (std::size_t c = 0; c < strata_.size(); ++c) {
       Stratum<Place>& s = strata_[c];
-      const Sizes sizes = sizes_of(configs[c], s.pilot, unit_, strata_.size());
-      require_memory(configs[c], static_cast<double>(targets_at_once_) *
-                                     bytes_side_by_side(s.place, configs[c], pool_.size(), sizes));
-      laws.push_back({{s.place, configs[c], unit_, pool_, meter_}, s.pilot.plan, sizes});
+      const Sizes sizes = fitting(s.place, sizes_of(configs[c], s.pilot, unit_, strata_.size()));
+      most_bytes = std::max(most_bytes, bytes(s.place, sizes));
+      laws.push_back({{s.place, configs[c], unit_, pool_, meter_, 1}, s.pilot.plan, sizes});
     }
+    require_memory(config_, most_bytes);
+    for (ReplicaTask<Place>& law : laws)
+      law.run.at_once = fitting_at_once(place_.replicas_at_once(config_, pool_.size()), most_bytes);
     std::vector<Replicas> replicas = run_replicas<Place>(laws, kReplicaParts);
     for (std::size_t c = 0; c < strata_.size(); ++c) {
       strata_[c].replicas = std::move(replicas[c]);
       work_ += strata_[c].replicas.work;
     }
+  }
+
+  // Of one replica of every target.
+  double bytes(const Place& place, const Sizes& sizes) const {
+    return static_cast<double>(targets_at_once_) * place.bytes(sizes);
+  }
+  // Populations that the user did not ask for shrink to what one replica at a time has room for: a result does
+  // not depend on the number of threads.
+  Sizes fitting(const Place& place, const Sizes& wanted) {
+    if (config_.particles > 0) return wanted;
+    const Sizes sizes = fitted(wanted, populations_limit(), [&](const Sizes& s) { return bytes(place, s); });
+    if (sizes.most() < wanted.most())
+      memory_note_ = fmt::format(
+          "there is memory for {} particles at a time, and the budget would pay for {}: a part of it was not "
+          "spent",
+          sizes.most(), wanted.most());
+    return sizes;
   }
 
   // Everything after pilots that were not stopped.
@@ -212,6 +227,7 @@ class Tokensplit {
   double unit_;
   Meter meter_;
   Work work_;
+  std::string memory_note_;
   std::unique_ptr<const Mixture> mixture_;
   std::vector<Stratum<Place>> strata_;
 };
@@ -227,8 +243,7 @@ double target_bytes(const TokenProblem& problem, const TokensplitConfig& wanted)
 Estimate estimate_target(const ServedPlace& place, const TokensplitConfig& wanted,
                          std::size_t targets_at_once, ThreadPool& pool, const Watch& watch) {
   const TokensplitConfig config = with_budget(wanted, place.problem, ServedPlace::kDevice);
-  require_memory(config, static_cast<double>(targets_at_once) *
-                             bytes_side_by_side(place, config, pool.size(), asked_sizes(config)));
+  require_memory(config, static_cast<double>(targets_at_once) * place.bytes(asked_sizes(config)));
   return Tokensplit(place, config, targets_at_once, pool, watch).run();
 }
 
@@ -236,7 +251,7 @@ Estimate tokensplit(const Transformer& model, const InputLaw& law, const Event& 
                     const TokensplitConfig& wanted, ThreadPool& pool, const Watch& watch) {
   CpuPlace place{{.model = model, .law = law, .event = event}};
   const TokensplitConfig config = with_budget(wanted, place.problem, CpuPlace::kDevice);
-  require_memory(config, bytes_side_by_side(place, config, pool.size(), asked_sizes(config)));
+  require_memory(config, place.bytes(asked_sizes(config)));
   const Stopwatch stopwatch;
   const bool tables = law.tables() != nullptr && event.runs_model() && event.answer_length() == 0;
   const auto table = tables ? first_layer_table(model, *law.tables(), pool) : nullptr;

@@ -12,8 +12,10 @@ namespace deeptail {
 
 class TensorTaker {
  public:
-  // Both must outlive it. where: for messages.
-  TensorTaker(const TensorMap& tensors, const std::string& where) : tensors_(tensors), where_(where) {}
+  enum class After { kKeep, kGiveBack };
+  // Both must outlive it. where: for messages. kGiveBack: what was taken is not read again, and its bytes are given
+  // back, unless the file has tensors with bytes in common.
+  TensorTaker(const TensorMap& tensors, const std::string& where, After after = After::kKeep);
 
   bool has(const std::string& name) const { return tensors_.contains(name); }
   // Throws InputError when it is missing, has another shape than the config wants, or holds what is no
@@ -29,6 +31,7 @@ class TensorTaker {
  private:
   const TensorMap& tensors_;
   const std::string& where_;
+  bool give_back_;
   std::set<std::string> used_;
 };
 

@@ -54,6 +54,19 @@ TEST(InputFile, KeepsWhatItReadWhenTheFileShrinks) {
   fs::remove(path);
 }
 
+TEST(InputFile, GivesBackWholePagesOfAPartAlone) {
+  const fs::path path = fs::temp_directory_path() / "deeptail_input_file_part";
+  std::ofstream(path) << std::string(1 << 20, 'x');
+  const InputFile file(path.string());
+  fs::remove(path);
+  const auto part = file.bytes().subspan(100, 500000);
+  file.give_back(part);
+  file.give_back(file.bytes().subspan(900000, 10));  // no whole page
+  for (std::size_t i = 0; i < file.bytes().size(); ++i)
+    if (i < 100 || i >= 500100) ASSERT_EQ(file.bytes()[i], std::byte{'x'}) << i;
+  EXPECT_EQ(file.bytes()[250000], std::byte{0});
+}
+
 TEST(RegularFile, TellsThatAFileBecameShorter) {
   const fs::path path = fs::temp_directory_path() / "deeptail_regular_file_shrinks";
   std::ofstream(path) << std::string(1000, 'x');

@@ -37,7 +37,7 @@ TEST(Methods, WrongSettingsAreRefused) {
   refused("ga-amls", {"prior", "cauchy", "--prior"},
           "--prior: expected student_t, student_t_matched, gaussian or conditioned, found \"cauchy\"");
   refused("tokensplit", {"taper", "wide", "--taper"}, "--taper: expected a number from 1, found \"wide\"");
-  refused("magic", {"a", "b", "c"}, "method magic: expected one of tokensplit, auto, payoff, static, ga-amls, qld");
+  refused("magic", {"a", "b", "c"}, "method magic: expected one of tokensplit, auto, payoff, static, trajectory, forecast, ga-amls, qld");
 }
 
 TEST(Methods, SameAsTheFunctions) {

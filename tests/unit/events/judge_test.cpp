@@ -12,8 +12,8 @@ const Tokenizer& judged() {
   return found;
 }
 
-const TokenTexts& texts_of_tokens() {
-  static const TokenTexts found = token_texts(judged(), judged().vocab_size());
+std::shared_ptr<const TokenTexts> texts_of_tokens() {
+  static const auto found = std::make_shared<const TokenTexts>(token_texts(judged(), judged().vocab_size()));
   return found;
 }
 

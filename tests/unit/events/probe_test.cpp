@@ -48,7 +48,7 @@ TEST(Probe, IsTheResidualOfItsLayerAndPosition) {
           std::tuple{ProbeFile::Place::kContinuation, std::size_t{0}, all.size()},
           std::tuple{ProbeFile::Place::kIndex, std::size_t{2}, std::size_t{3}}}) {
       const ProbeFile file = some_probe(layer, place, index);
-      const Probe probe(file, 1.5, probed());
+      const auto probe = std::make_shared<const Probe>(file, 1.5, probed());
       const SampledText text{prompt, continuation};
       double score = 0.0;
       ProbeScore(probe).scores({&text, 1}, {&score, 1}, pool);
@@ -64,7 +64,7 @@ TEST(Probe, ScorerDecidesAsOneByOneForAnyThreads) {
   const ChainLaw law(kLongestPrompt, probed().config().d_vocab);
   for (const auto& [place, index] : {std::pair{ProbeFile::Place::kPrompt, std::size_t{0}},
                                      std::pair{ProbeFile::Place::kIndex, std::size_t{1}}}) {
-    const Probe probe(some_probe(1, place, index), 0.0, probed());
+    const auto probe = std::make_shared<const Probe>(some_probe(1, place, index), 0.0, probed());
     const ProbeEvent event(probe);
     EXPECT_EQ(event.n_parts(), 0u);
     for (const std::size_t threads : {1, 2, 7}) {

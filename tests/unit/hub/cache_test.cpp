@@ -55,6 +55,25 @@ TEST_F(HubCache, FindsCommitsByRefByHashAndByItsFirstDigits) {
   EXPECT_EQ(repo().commit_of("abcdef"), kTwo);
 }
 
+TEST_F(HubCache, ListsWhatIsWhole) {
+  ::setenv("HF_HUB_CACHE", root_.c_str(), 1);
+  EXPECT_TRUE(list_hub_cache().empty());
+  write(repo().ref("main"), kOne);
+  write(repo().snapshot(kOne) / "config.json", "{}");
+  EXPECT_TRUE(list_hub_cache().empty());  // without its weights
+  write(repo().snapshot(kOne) / "model.safetensors", "");
+  write(repo().ref("step1000"), kTwo);
+  for (const char* file : {"a.gguf", "b-00001-of-00002.gguf", "b-00002-of-00002.gguf", "c-00001-of-00002.gguf"})
+    write(repo().snapshot(kTwo) / file, "");
+  write(root_ / "models--broken/refs/main", "no commit");
+  write(root_ / "datasets--org--name/refs/main", kOne);
+  EXPECT_EQ(list_hub_cache(),
+            (std::vector<std::string>{"hf:org/name", "hf:org/name@step1000:a.gguf",
+                                      "hf:org/name@step1000:b-00001-of-00002.gguf"}));
+  for (const std::string& name : list_hub_cache()) EXPECT_NO_THROW(find_in_hub_cache(parse_hub_name(name))) << name;
+  ::unsetenv("HF_HUB_CACHE");
+}
+
 TEST_F(HubCache, RefusesRefsThatAreNoCommits) {
   for (const std::string& text :
        {std::string(), std::string("main"), std::string("../../x"), kOne + "0", "ABC" + kOne.substr(3)})

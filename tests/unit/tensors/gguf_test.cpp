@@ -242,6 +242,18 @@ TEST_F(GgufShards, AreReadFromAnyOfThem) {
   }
 }
 
+TEST_F(GgufShards, TellTheirKeysAlone) {
+  for (const std::string& path : {first_, second_})
+    EXPECT_EQ(read_gguf_metadata(path).text("general.architecture"), "llama");
+  GgufBuilder builder;  // its keys end beyond what is read first
+  const std::string large(5 << 20, 'x');
+  builder.text("general.architecture", "llama").text("long", large).floats("a", {1}, {1.0f});
+  const std::string file = builder.build();
+  EXPECT_EQ(read_gguf_metadata(folder_.write("large.gguf", file)).text("long"), large);
+  const std::string cut = folder_.write("cut.gguf", file.substr(0, file.size() / 2));
+  expect_refused([&] { read_gguf_metadata(cut); }, {"cut.gguf"});
+}
+
 TEST_F(GgufShards, MustFitTogether) {
   const auto refused = [&](const std::string& path, const std::vector<std::string>& message) {
     expect_refused([&] { read_gguf(path); }, message);

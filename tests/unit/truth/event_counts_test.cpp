@@ -200,7 +200,7 @@ TEST(EventSpecs, WhatIsNoEventIsRefused) {
     EXPECT_THROW(parse_events(bad, "f"), InputError) << bad;
   EXPECT_EQ(parse_events(R"({"probe":"p.json","threshold":2})", "f")[0],
             R"({"probe":"p.json","threshold":2.0})");
-  EXPECT_EQ(text_of(spec_of(R"({"contains":" a\n","within":3})")), R"(contains " a\x0a" within 3)");
+  EXPECT_EQ(text_of(event_spec_of(R"({"contains":" a\n","within":3})")), R"(contains " a\x0a" within 3)");
 }
 
 }  // namespace
