@@ -15,7 +15,7 @@ PROGRAM = os.environ.get("DEEPTAIL_PROGRAM", "")
 
 # method, flags of the command line, settings here
 METHODS = [
-    ("tokensplit", ["--budget", "3e4", "--replicas", "2"], {"budget": 3e4, "replicas": 2}),
+    ("tokensplit", ["--budget", "1e4", "--replicas", "2"], {"budget": 1e4, "replicas": 2}),
     ("mc", ["--budget", "2^13"], {"budget": 2**13}),
     ("ga-amls", ["--particles", "200", "--moves", "5", "--calibration", "2^12"], {"particles": 200, "moves": 5, "calibration": 2**12}),
     ("qld", ["--calibration", "2^12"], {"calibration": 2**12}),

@@ -35,6 +35,16 @@ class Laws(unittest.TestCase):
         e = dt.estimate(self.model, law, " the", method="mc", budget=2**10)
         self.assertEqual(e.guarantee, "exact")  # eight inputs are looked at one by one
 
+    def test_laws_of_text(self):
+        pool = dt.Law.pool(["To be", "or not to be"], weights=[1, 3], tokenizer=self.model)
+        first = [self.model.tokenizer.encode(text)[0] for text in ("To be", "or not to be")]
+        rows = pool.sample(400, seed=1)
+        self.assertEqual(set(rows[:, 0]), set(first))
+        self.assertAlmostEqual(np.mean(rows[:, 0] == first[1]), 0.75, delta=0.09)  # 4 standard deviations
+        longer = dt.Law.template("My {a} says {a}", a=["white cat", "dog"], tokenizer=self.model)
+        texts = {self.model.tokenizer.decode(row).replace("<|BOS|>", "") for row in longer.sample(60)}
+        self.assertEqual(texts, {f"My {a} says {b}" for a in ("white cat", "dog") for b in ("white cat", "dog")})
+
     def test_saved_laws_are_files(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "mine.json"
