@@ -206,7 +206,9 @@ void run(const EstimateOptions& o) {
   ThreadPool pool(o.threads);
   catch_interrupts();
   ProgressMeter meter(stderr, style_of(o), {.label = fmt::format("loading {}", o.model)});
-  if (method.needs_activations() && !o.event.about_continuation())
+  if (method.needs_activations() && o.event.about_continuation())
+    throw InputError("method {} is about the most likely next token, not about sampled text; leave --method out", method.name);
+  if (method.needs_activations())
     run_on_cloud(method, o, pool, meter);
   else
     run_on_model(method, o, pool, meter);
