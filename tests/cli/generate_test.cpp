@@ -1,5 +1,6 @@
 // deeptail model generate: what a model says.
 #include "cli/run_binary.h"
+#include "deeptail/core.h"
 
 namespace deeptail {
 namespace {

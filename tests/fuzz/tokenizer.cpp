@@ -49,7 +49,7 @@ Tokenizer make_sentencepiece() {
     v.tokens.emplace_back(piece);
   v.types.resize(v.tokens.size(), TokenType::normal);
   for (std::size_t i = 0; i < v.tokens.size(); ++i) v.scores.push_back(-static_cast<float>(i % 7));
-  return Tokenizer::make(event_spec_of(v, "fixed"), "fixed");
+  return Tokenizer::make(spec_of(v, "fixed"), "fixed");
 }
 
 void use(const Tokenizer& tokenizer, std::string_view text) {
