@@ -176,13 +176,23 @@ def _pointer(array: Array | None) -> int | None:
     return None if array is None else int(array.ctypes.data)
 
 
-_watchers: dict[int, _Watcher] = {}  # of calls under way, by the functions that C calls
+_watchers: dict[int, tuple[Callable[..., Any], _Watcher]] = {}  # of calls under way, by the functions that C calls
 _other_hook: Callable[[Any], Any] = sys.unraisablehook
+
+
+def _watcher_of(told: Any) -> _Watcher | None:
+    if told.object is not None:
+        return _watchers.get(id(told.object), (None, None))[1]
+    # From Python 3.13 on only the message says whose it is.
+    for called, watcher in list(_watchers.values()):
+        if repr(called) in (told.err_msg or ""):
+            return watcher
+    return None
 
 
 def _unraisable(told: Any) -> Any:
     """A signal may be handled before the first line of a function that C calls: ctypes can only report what it raises there."""
-    watcher = _watchers.get(id(told.object))
+    watcher = _watcher_of(told)
     if watcher is None:
         return _other_hook(told)
     watcher.keep(told.exc_value if told.exc_value is not None else told.exc_type())
@@ -216,7 +226,7 @@ class _Watcher:
         """What the call gives; raises what it or a user's function raised."""
         _listen()
         for called in self._called:
-            _watchers[id(called)] = self
+            _watchers[id(called)] = (called, self)
         try:
             status = call(self)
         finally:

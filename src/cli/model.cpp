@@ -1,10 +1,11 @@
-// deeptail model list | inspect | verify | logits | fetch | tokenize | detokenize
+// deeptail model list | inspect | verify | logits | fetch | generate | tokenize | detokenize
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
 
 #include "cli/commands.h"
 #include "cli/model_fetch.h"
+#include "cli/model_generate.h"
 #include "cli/model_inspect.h"
 #include "cli/model_text.h"
 #include "cli/output.h"
@@ -165,6 +166,7 @@ void add_model(CLI::App& app) {
   sub->add_option("--bos", options->bos, kBosHelp)->capture_default_str();
   sub->callback([options] { print_logits(*options); });
   add_model_fetch(*model);
+  add_model_generate(*model);
   add_model_text(*model);
 }
 

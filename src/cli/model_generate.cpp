@@ -15,10 +15,10 @@ namespace deeptail::cli {
 namespace {
 
 constexpr std::uint64_t kMostTexts = std::uint64_t{1} << 40;
-constexpr std::size_t kTextsAtOnce = 1024;
+constexpr std::size_t kMostAtOnce = 1024, kMostNumbers = std::size_t{1} << 22, kUsualTokens = 64;
 
 struct GenerateOptions {
-  std::string model, count = "1", within = "64";
+  std::string model, count = "1", within;
   PromptOptions prompts;
   EventOptions sampling;
   std::uint64_t seed = 1;
@@ -62,8 +62,10 @@ void print_said(const Said& said, const Speech& speech, bool with_prompt, bool j
     return print_json(out);
   }
   if (with_prompt)
-    fmt::print("{} => ", speech.known() ? screen_text(prompt, kAnyWidth) : fmt::format("{}", fmt::join(said.prompt, " ")));
-  fmt::print("{}\n", speech.known() ? screen_text(text, kAnyWidth) : fmt::format("{}", fmt::join(said.tokens, " ")));
+    fmt::print("{} => ", speech.known() ? screen_text(prompt, kAnyWidth)
+                                        : fmt::format("{}", fmt::join(said.prompt, " ")));
+  fmt::print("{}\n",
+             speech.known() ? screen_text(text, kAnyWidth) : fmt::format("{}", fmt::join(said.tokens, " ")));
 }
 
 // Texts [first, first + n) of the seed: those that plain sampling has there, too.
@@ -86,7 +88,7 @@ void generate_some(const LoadedModel& model, const InputLaw& law, const Sampling
 
 void generate(GenerateOptions o) {
   SamplingConfig sampling = sampling_of(o.sampling);
-  sampling.max_tokens = parse_count(o.within, "--within");
+  if (!o.within.empty()) sampling.max_tokens = parse_count(o.within, "--within");
   const std::uint64_t count = parse_count(o.count, "--count");
   if (count > kMostTexts) throw InputError("--count {}: expected at most 2^40 texts", count);
   ThreadPool pool(o.threads);
@@ -94,10 +96,15 @@ void generate(GenerateOptions o) {
   sampling.stop = stop_tokens(o.sampling.stop, model);
   if (!o.prompts.prompt && o.prompts.prompts.empty() && o.prompts.dist.empty()) o.prompts.prompt = "";
   const auto law = make_law(o.prompts, model);
+  const std::size_t n_ctx = model.config().n_ctx, given = std::min(law->facts().max_length, n_ctx - 1);
+  if (o.within.empty()) sampling.max_tokens = std::clamp<std::size_t>(n_ctx - given, 1, kUsualTokens);
+  if (sampling.max_tokens > n_ctx)
+    throw InputError("{} new tokens: {} takes at most {}, the prompt's included", sampling.max_tokens,
+                     screen_text(model.name), n_ctx);
   const Speech speech(model);
-  for (std::uint64_t first = 0; first < count; first += kTextsAtOnce)
-    generate_some(model, *law, sampling, o, first, std::min<std::uint64_t>(kTextsAtOnce, count - first), speech,
-                  pool);
+  const std::uint64_t at_once = std::clamp<std::uint64_t>(kMostNumbers / sampling.max_tokens, 1, kMostAtOnce);
+  for (std::uint64_t first = 0; first < count; first += at_once)
+    generate_some(model, *law, sampling, o, first, std::min(at_once, count - first), speech, pool);
 }
 
 }  // namespace
@@ -110,7 +117,9 @@ void add_model_generate(CLI::App& model) {
   add_prompt_flags(*sub, o->prompts);
   sub->add_option("--dist", o->prompts.dist, "Name or file of a law whose inputs are the prompts");
   sub->add_option("--count", o->count, "How many texts, such as 10, 1e6 or 2^20")->capture_default_str();
-  sub->add_option("--within", o->within, "New tokens of a text, at most")->capture_default_str();
+  sub->add_option("--within", o->within,
+                  "New tokens of a text, at most (default: 64, or what the model has room for)")
+      ->type_name("COUNT");
   add_sampling_flags(*sub, o->sampling, /*temperature=*/true);
   sub->add_option("--seed", o->seed, "Seed")->capture_default_str();
   sub->add_option("--threads", o->threads, "Threads; 0: one per core")->capture_default_str();

@@ -99,6 +99,25 @@ TEST_F(BadNumbers, Estimate) {
        {"--method mc --budget 2^63", "--budget"}});
 }
 
+TEST_F(BadNumbers, Generate) {
+  all_refused("model generate --model dt-1l --prompt a --stop none",
+              {{"--count 0", "--count"},
+               {"--count -1", "--count"},
+               {"--count 2^41", "--count 2199023255552: expected at most 2^40 texts"},
+               {"--within 0", "--within"},
+               {"--within 1e12", "1000000000000 new tokens: dt-1l takes at most"},
+               {"--temperature 0", "--temperature: expected a number above 0"},
+               {"--temperature 1e-9", "temperature 1e-09: expected 1e-06 to"},
+               {"--temperature nan", "--temperature"},
+               {"--top-k 0", "--top-k"},
+               {"--top-k 1e300", "--top-k"},
+               {"--top-p 0", "--top-p: expected a number above 0 and at most 1"},
+               {"--top-p 1.5", "--top-p"},
+               {"--top-p nan", "--top-p"},
+               {"--seed -1", "--seed: expected a whole number"},
+               {"--threads 100000", "100000 threads: expected at most 1024"}});
+}
+
 TEST_F(BadNumbers, EstimatesOfContinuations) {
   all_refused("estimate --model dt-1l --prompt x --contains y",
               {{"", "--contains: expected --within"},

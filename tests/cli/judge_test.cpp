@@ -1,4 +1,6 @@
 // Judges, probes and forecasts, run as a user runs them.
+#include <fmt/format.h>
+
 #include "cli/run_binary.h"
 
 namespace deeptail {
@@ -63,7 +65,9 @@ TEST_F(ForecastCommand, OfAPoolAndOfALaw) {
   EXPECT_TRUE(worst[0].at("splitting").is_null());
   EXPECT_EQ(worst[1].at("pool").at("log_p"), pool.at("largest_log_p"));
   EXPECT_GT(worst[1].at("forecast").at("p").get<double>(), worst[0].at("forecast").at("p").get<double>());
-  const Json law = json("forecast --model dt-1l --dist 'hex" + rest + " --from 50 --budget 1000 --seed 3");
+  const Json law = json(
+      "forecast --model dt-1l --dist hex --starts-with ' king' --queries 5,10 --from 50 --budget 1000 --seed "
+      "3");
   EXPECT_TRUE(law.at("worst")[0].at("pool").is_null());
   const Json& found = law.at("worst")[0].at("splitting");
   EXPECT_LE(found.at("interval")[0].get<double>(), found.at("p").get<double>());
