@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "deeptail/continuation.h"
+#include "deeptail/estimators.h"
 #include "events/pattern_tables.h"
 #include "splitting/trajectories.h"
 

@@ -1,4 +1,9 @@
 // deeptail model generate: what a model says.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
 #include "cli/run_binary.h"
 #include "deeptail/core.h"
 
@@ -32,7 +37,7 @@ TEST_F(GenerateTest, TellsTokensInJson) {
 TEST_F(GenerateTest, StopsAtATokenOfTheUser) {
   const std::string command = "model generate --model dt-1l --prompt '<|BOS|>The' --within 30 --greedy ";
   const Json whole = json(command + "--stop none");
-  const auto tokens = whole.at("tokens").get<std::vector<TokenId>>();
+  const auto tokens = whole.at("tokens").get<std::vector<int>>();
   ASSERT_EQ(tokens.size(), 30u);
   const std::string last = json("model detokenize --model dt-1l " + std::to_string(tokens[5])).at("text");
   const Json stopped = json(command + "--stop '" + last + "'");

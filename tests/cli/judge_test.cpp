@@ -1,4 +1,6 @@
 // Judges, probes and forecasts, run as a user runs them.
+#include <fmt/format.h>
+
 #include "cli/run_binary.h"
 
 namespace deeptail {
