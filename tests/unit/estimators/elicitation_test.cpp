@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "deeptail/forecast.h"
+#include "sizes.h"
 #include "unit/inputs/zoo.h"
 
 namespace deeptail {
@@ -44,7 +45,7 @@ double chance_by_all(std::vector<TokenId> tokens, std::string_view text, const S
 TEST(Elicitation, IsTheSumOverAllTokensUpToWhatItSaysIsLeftOut) {
   ThreadPool pool(2);
   const TokenTables law(zoo("english"));
-  const Inputs prompts = sample_inputs(law, 5, 0, 6, pool);
+  const Inputs prompts = sample_inputs(law, 5, 0, sized<std::size_t>(6, 1), pool);
   for (const SamplingConfig& sampling :
        {SamplingConfig{}, SamplingConfig{.temperature = 0.7, .top_k = 500}}) {
     for (const char* text : {" the", " world", "s", " wizard."}) {
@@ -60,7 +61,7 @@ TEST(Elicitation, IsTheSumOverAllTokensUpToWhatItSaysIsLeftOut) {
         all += truth;
       }
       EXPECT_GE(found * (1.0 + asked.left_out()), all * (1.0 - 1e-5)) << text;
-      EXPECT_GT(found, 0.6 * all) << text;
+      if (prompts.size() > 1) EXPECT_GT(found, 0.6 * all) << text;
     }
   }
 }

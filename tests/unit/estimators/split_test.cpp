@@ -26,7 +26,7 @@ bool count_large(TokenBatch, std::span<const std::uint64_t> numbers, std::span<d
   return true;
 }
 
-CalledScoresConfig counting(BatchScore score = count_large) {
+CalledScoresConfig counting_scores(BatchScore score = count_large) {
   return {.score = std::move(score), .batch = 64, .numbers = kNumbers};
 }
 
@@ -39,7 +39,7 @@ Estimate split_with(CalledScores& scores, std::size_t threads, double budget = 2
 TEST(Split, FindsAKnownProbabilityWithoutAModel) {
   double sum = 0.0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    CalledScores scores(counting());
+    CalledScores scores(counting_scores());
     const Estimate e = split_with(scores, 2, 2e4, seed);
     EXPECT_EQ(e.guarantee, Guarantee::kUnbiased);
     EXPECT_LE(e.cost.forward_equivalents, 3e4);
@@ -49,7 +49,7 @@ TEST(Split, FindsAKnownProbabilityWithoutAModel) {
 }
 
 TEST(Split, GivesTheSameForAnyBatchAndThreads) {
-  CalledScores one(counting()), other({.score = count_large, .batch = 1000, .numbers = kNumbers});
+  CalledScores one(counting_scores()), other({.score = count_large, .batch = 1000, .numbers = kNumbers});
   const Estimate a = split_with(one, 1), b = split_with(other, 3);
   EXPECT_EQ(a.log_p, b.log_p);
   EXPECT_EQ(a.log_high, b.log_high);
@@ -60,7 +60,7 @@ TEST(Split, GivesTheSameForAnyBatchAndThreads) {
 TEST(Split, AsksOneThreadAtATimeForBatchesOfOneShape) {
   std::mutex busy;
   std::set<std::pair<std::size_t, std::size_t>> shapes;
-  CalledScores scores(counting([&](TokenBatch inputs, auto numbers, auto out) {
+  CalledScores scores(counting_scores([&](TokenBatch inputs, auto numbers, auto out) {
     const std::unique_lock alone(busy, std::try_to_lock);
     EXPECT_TRUE(alone.owns_lock());
     shapes.emplace(inputs.size(), inputs.length);
@@ -73,12 +73,12 @@ TEST(Split, AsksOneThreadAtATimeForBatchesOfOneShape) {
 }
 
 TEST(Split, StopsWhenTheScoreSaysSoAndKeepsWhatIsFinished) {
-  CalledScores whole(counting());
+  CalledScores whole(counting_scores());
   split_with(whole, 2);
   const std::uint64_t batches = whole.counts().batches;
   for (const std::uint64_t last : {std::uint64_t{0}, batches / 4, batches / 2}) {
     std::uint64_t asked = 0;
-    CalledScores scores(counting([&](TokenBatch inputs, auto numbers, auto out) {
+    CalledScores scores(counting_scores([&](TokenBatch inputs, auto numbers, auto out) {
       return asked++ < last && count_large(inputs, numbers, out);
     }));
     const Estimate e = split_with(scores, 2);
@@ -90,7 +90,7 @@ TEST(Split, StopsWhenTheScoreSaysSoAndKeepsWhatIsFinished) {
 }
 
 TEST(Split, ThrowsWhatTheScoreThrows) {
-  CalledScores scores(counting([](auto, auto, auto) -> bool { throw std::domain_error("mine"); }));
+  CalledScores scores(counting_scores([](auto, auto, auto) -> bool { throw std::domain_error("mine"); }));
   EXPECT_THROW(split_with(scores, 2), std::domain_error);
 }
 
