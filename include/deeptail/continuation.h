@@ -3,8 +3,8 @@
 //   const auto event = make_text_event({.kind = TextEventKind::kContains, .value = " wizard", .within = 40}, model);
 //
 // The score is a guess of how nearly the pattern was finished: the largest chance, over the text's steps, to finish it
-// from there without starting anew. It comes from the logits that sampling needs anyway, and from a chance for every
-// state of the pattern's automaton. Those are learnt beforehand (learnt()); whatever they are, estimates stay unbiased.
+// from there without starting anew, the larger the nearer the step's number is to drawing what is wanted. It comes from
+// the logits that sampling needs anyway, and from a chance for every state of the pattern's automaton. Those are learnt beforehand (learnt()); whatever they are, estimates stay unbiased.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +55,7 @@ class ContinuationEvent : public Event {
   std::string json() const override;
   std::size_t n_parts() const override { return sampling_.greedy ? 0 : sampling_.max_tokens; }
   std::size_t answer_length() const override { return sampling_.max_tokens; }
+  bool has_decisive_number() const override { return !sampling_.greedy; }
   std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
                                  ThreadPool& pool) const override;
   ScorerBytes bytes(const ModelConfig& config, const InputLaw& law) const override;
@@ -85,6 +86,7 @@ class ContinuationPayoff final : public ContinuationEvent {
  public:
   ContinuationPayoff(const ContinuationEvent& event, std::size_t branches);
   bool pays() const override { return true; }
+  bool has_decisive_number() const override { return false; }
   std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
                                  ThreadPool& pool) const override;
 

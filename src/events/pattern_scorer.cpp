@@ -34,9 +34,11 @@ PatternScorer::PatternScorer(const ContinuationEvent& event, std::size_t branche
       pattern_(event.pattern()),
       branches_(branches),
       n_numbers_(event.n_parts()),
+      in_order_(branches == 0 && options.max_held > 0 && !sampling_.greedy),
       texts_(model, law, sampling_, options.max_held, pool) {
   held_trace_.resize(options.max_held, sampling_.max_tokens);
   held_scores_.resize(options.max_held);
+  held_decisive_.resize(options.max_held);
 }
 
 // Rows take over what their held texts did until they change.
@@ -59,16 +61,24 @@ Decoder::Choice PatternScorer::step(std::size_t row, std::size_t t, const NextTo
   const std::uint32_t state = trace_.at(row, t);
   const auto next = automaton_.next(state);
   const bool pays = branches_ > 0;
+  OrderedDraw ordered;
   if (!pays || automaton_.is_root(state)) {
     const auto values = tables_.outside(trace_.steps - t - 1);
     const std::size_t at = row * trace_.steps + t;
     trace_.chance[at] = sum_of_values(law.weights_before(), next, values) / law.total_before();
     trace_.deployed[at] = sampling_.cuts() ? sum_of_values(law.weights(), next, values) / law.total()
                                            : trace_.chance[at];
+    if (in_order_) {
+      ordered = draw_in_order(law.weights(), law.total(), next, values, tables_.best(),
+                              texts_.rows().numbers[row * n_numbers_ + t]);
+      trace_.chance[at] = std::max(trace_.chance[at], ordered.near);
+    }
     if (pays && tables_.one_step() && trace_.deployed[at] > likely_[row].p) keep_likely(row, t, law);
   }
   if (pays && !tables_.returns(state)) return {};  // nothing more will be paid
-  Decoder::Choice choice = texts_.next(row, t, law);
+  Decoder::Choice choice = in_order_ ? Decoder::Choice{ordered.token, t + 1 == sampling_.max_tokens ||
+                                                                          sampling_.stops(ordered.token)}
+                                     : texts_.next(row, t, law);
   const std::uint32_t to = next[static_cast<std::size_t>(choice.token)];
   trace_.at(row, t + 1) = to;
   choice.last = choice.last || to == TokenAutomaton::accepted() || to == TokenAutomaton::dead();
@@ -125,6 +135,14 @@ double PatternScorer::score_near(std::size_t row) const {
   for (std::size_t t = 0; t < trace_.steps; ++t) most = std::max(most, trace_.g(row, t));
   const double score = most > 0.0 ? std::max(kFarthest, std::log(most)) : kFarthest;
   return std::min(score, -std::numeric_limits<double>::denorm_min());
+}
+
+// The first of those with the largest chance.
+std::uint32_t PatternScorer::decisive_step(std::size_t row) const {
+  std::size_t best = 0;
+  for (std::size_t t = 1; t < trace_.steps; ++t)
+    if (trace_.g(row, t) > trace_.g(row, best)) best = t;
+  return static_cast<std::uint32_t>(best);
 }
 
 double PatternScorer::roots_sum(std::size_t row, const std::vector<double>& of) const {
@@ -188,6 +206,7 @@ Work PatternScorer::hold(const EventInputs& inputs, const ScoreHints&) {
       texts_.keep(i);
       held_trace_.copy_row(trace_, i, i);
       held_scores_[i] = score(i);
+      held_decisive_[i] = decisive_step(i);
     }
   });
   return work;
@@ -210,10 +229,13 @@ Work PatternScorer::decide(double level, const Proposals& proposals, std::span<s
     for (std::size_t i = first; i < first + n; ++i) {
       const std::size_t h = texts_.held_of(i);
       const double found = texts_.is_same(i) ? held_scores_[h] : score(i);
-      accept[i] = found >= level;
+      const std::uint32_t decisive = decisive_step(i);
+      const bool nudged = !proposals.nudged.empty() && proposals.nudged[i] != 0;
+      accept[i] = found >= level && (!nudged || decisive == held_decisive_[h]);
       if (accept[i] == 0) continue;
       if (!texts_.is_same(i)) held_trace_.copy_row(trace_, i, h);
       held_scores_[h] = found;
+      held_decisive_[h] = decisive;
       texts_.keep(i);
     }
   });

@@ -38,6 +38,7 @@ class PatternScorer final : public Scorer {
   Work hold(const EventInputs& inputs, const ScoreHints& hints) override;
   Work rescore(const Proposals& proposals, std::span<double> out) override;
   Work decide(double level, const Proposals& proposals, std::span<std::uint8_t> accept) override;
+  std::size_t decisive(std::size_t held) const override { return held_decisive_[held]; }
   TokenBatch answers() const override { return answers_.batch(); }
   std::span<const double> log_payoffs() const override { return log_payoffs_; }
   TokenBatch paid_answers() const override { return paid_.batch(); }
@@ -67,6 +68,7 @@ class PatternScorer final : public Scorer {
   bool ends_in_root(std::size_t row) const;  // and is accepted there: nothing has to be finished
   double score(std::size_t row) const;
   double score_near(std::size_t row) const;
+  std::uint32_t decisive_step(std::size_t row) const;
   double roots_sum(std::size_t row, const std::vector<double>& of) const;  // chance or deployed, at the roots
   double pay(std::size_t first, std::size_t n);  // fills log_payoffs_; returns flops
   void choose_tries(std::size_t first, std::size_t n);
@@ -81,9 +83,11 @@ class PatternScorer final : public Scorer {
   const TextPattern& pattern_;
   std::size_t branches_;
   std::size_t n_numbers_;
+  bool in_order_;  // tokens are drawn in the order of what they are worth: for scores that moves climb on
   SampledTexts texts_;
   PatternTrace trace_, held_trace_;
   std::vector<double> held_scores_;
+  std::vector<std::uint32_t> held_decisive_;
   std::size_t n_held_ = 0;
   Inputs answers_, paid_;
   // Where one token is enough: the likeliest of each row, and its step.

@@ -87,6 +87,10 @@ PatternTables::PatternTables(const TokenAutomaton& automaton, std::size_t max_to
         outside_[left * n_states_ + s] = s == TokenAutomaton::accepted() ? 1.0 : chances_[s];
         if (s != TokenAutomaton::accepted()) one_step_ = false;
       }
+  for (std::uint32_t s = 0; s < n_states_; ++s)
+    if (s != TokenAutomaton::dead() && !automaton.is_root(s)) best_.push_back(s);
+  const auto chance = [&](std::uint32_t s) { return s == TokenAutomaton::accepted() ? 2.0 : chances_[s]; };
+  std::stable_sort(best_.begin(), best_.end(), [&](auto a, auto b) { return chance(a) > chance(b); });
 }
 
 double sum_of_values(std::span<const float> weights, std::span<const std::uint32_t> next,
@@ -94,6 +98,38 @@ double sum_of_values(std::span<const float> weights, std::span<const std::uint32
   double sum = 0.0;
   for (std::size_t v = 0; v < weights.size(); ++v) sum += static_cast<double>(weights[v]) * values[next[v]];
   return sum;
+}
+
+OrderedDraw draw_in_order(std::span<const float> weights, double total, std::span<const std::uint32_t> next,
+                          std::span<const double> values, std::span<const std::uint32_t> best,
+                          std::uint64_t number) {
+  thread_local std::vector<double> masses;  // [n_states]
+  masses.assign(values.size(), 0.0);
+  for (std::size_t v = 0; v < weights.size(); ++v) masses[next[v]] += static_cast<double>(weights[v]);
+  const double wanted = unit_double(number) * total;
+  OrderedDraw out;
+  double end = 0.0, left = wanted;  // left: from where the tokens of the drawn state begin
+  std::uint32_t drawn = TokenAutomaton::dead();
+  bool found = false;
+  for (const std::uint32_t s : best) {
+    if (!(values[s] > 0.0) || !(masses[s] > 0.0)) continue;
+    end += masses[s];
+    out.near = std::max(out.near, values[s] * std::min(1.0, end / std::max(wanted, end)));
+    if (found) continue;
+    found = left < masses[s];
+    if (found)
+      drawn = s;
+    else
+      left -= masses[s];
+  }
+  double sum = 0.0;
+  for (std::size_t v = 0; v < weights.size(); ++v) {
+    if (!(weights[v] > 0.0f) || (found ? next[v] != drawn : values[next[v]] > 0.0)) continue;
+    out.token = static_cast<TokenId>(v);
+    sum += static_cast<double>(weights[v]);
+    if (sum > left) break;
+  }
+  return out;
 }
 
 TokenId draw_by_value(std::span<const float> weights, std::span<const std::uint32_t> next,

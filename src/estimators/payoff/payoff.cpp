@@ -50,10 +50,8 @@ class Payoff {
   double left() const { return std::max(0.0, config_.budget - work_.flops / unit_); }
 
   void learn() {
-    const auto texts = static_cast<std::size_t>(std::clamp(0.015 * config_.budget, 32.0, 256.0));
-    learnt_.emplace(event_.learnt(model_, law_,
-                                  {.texts = texts, .seed = derived_seed(config_.seed, kLearnPart)}, pool_,
-                                  &work_));
+    const LearnConfig learning = learning_within(config_.budget, derived_seed(config_.seed, kLearnPart));
+    learnt_.emplace(event_.learnt(model_, law_, learning, pool_, &work_));
   }
 
   // Nothing of it enters the estimate.
@@ -201,6 +199,10 @@ void PayoffConfig::validate() const {
                      replicas, kMostReplicas);
   if (branches > kMostAskedBranches)
     throw InputError("{} branches: expected at most {}", branches, kMostAskedBranches);
+}
+
+LearnConfig learning_within(double budget, std::uint64_t seed) {
+  return {.texts = static_cast<std::size_t>(std::clamp(0.015 * budget, 32.0, 256.0)), .seed = seed};
 }
 
 double text_budget(const ModelConfig& config, const InputLaw& law, const Event& event) {

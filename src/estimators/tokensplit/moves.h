@@ -22,6 +22,7 @@ struct MoveSettings {
   double block_share = 0.0;   // of moves that take a block
   double suffix_share = 0.0;  // of moves that draw everything from some part on
   std::size_t longest_suffix = kLongestSuffix;
+  double nudge_share = 0.0;  // of moves that nudge the decisive number instead, where an event has one
   ScoreHints hints = {};
 };
 
@@ -44,7 +45,7 @@ struct Tally {
 };
 struct MoveTally {
   std::vector<Tally> single = {};  // [parts]
-  Tally block = {}, suffix = {};
+  Tally block = {}, suffix = {}, nudge = {};
   Tally& of(MoveKind kind, std::size_t part) {
     return kind == MoveKind::kSingle ? single[part] : kind == MoveKind::kBlock ? block : suffix;
   }
@@ -69,6 +70,22 @@ class MoveDraws {
   MoveIndex at_;
   std::uint32_t slot_ = 0;
   std::array<std::uint64_t, 2> pair_{};
+};
+
+// Whether a move nudges the decisive number, and how far on the circle of 64-bit numbers: to either side alike, at all
+// scales down to 2^-24. Decided by random numbers alone, and the way back is as likely, so the uniform law stays.
+struct Nudge {
+  bool wanted = false;
+  std::uint64_t by = 0;
+  Nudge(double share, MoveIndex at) {
+    constexpr std::uint32_t kSlot = 0x7fffffff;  // no move draws so many numbers
+    constexpr std::uint64_t kScales = 24;
+    if (share <= 0.0) return;
+    const auto [whether, bits] = uniform64_pair({at.seed, Stream::kMoves}, at.index, kSlot);
+    wanted = unit_double(whether) < share;
+    const std::uint64_t far = bits >> (1 + (bits & 0xffff) % kScales);
+    by = (whether & 1) != 0 ? far : ~far + 1;
+  }
 };
 
 // Calls redraw(part, number) for every part that the move draws anew. free: the parts that can change

@@ -68,6 +68,7 @@ class InputParticles final {
   EventInputs scored() const { return {inputs_.batch(), numbers_.event}; }
   void propose(const MoveRound& round, std::size_t step);
   void redraw(std::size_t i, std::size_t part, std::uint64_t number);
+  void propose_one(std::size_t i, const MoveRound& round, std::size_t step);
   void keep_changed(std::size_t i);
   void take_numbers(std::size_t i);
   void settle(MoveTally& tally, MoveStats& stats);
@@ -77,6 +78,7 @@ class InputParticles final {
     MoveKind kind = MoveKind::kSingle;
     std::size_t part = 0;  // the first that was drawn anew
     bool answer = false;   // are some of them the event's?
+    bool nudged = false;   // its decisive number, and nothing else
   };
 
   TokenProblem problem_;
@@ -99,7 +101,7 @@ class InputParticles final {
   std::vector<Move> moves_;                     // [particles]
   std::vector<Redraw> redraws_;
   std::vector<std::uint32_t> held_, first_changed_;
-  std::vector<std::uint8_t> accept_;
+  std::vector<std::uint8_t> accept_, nudged_;  // [proposals]
 };
 static_assert(Paying<InputParticles>);
 
