@@ -55,7 +55,7 @@ class ContinuationEvent : public Event {
   std::string json() const override;
   std::size_t n_parts() const override { return sampling_.greedy ? 0 : sampling_.max_tokens; }
   std::size_t answer_length() const override { return sampling_.max_tokens; }
-  bool has_decisive_number() const override { return !sampling_.greedy; }
+  bool has_crossings() const override { return !sampling_.greedy; }
   std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
                                  ThreadPool& pool) const override;
   ScorerBytes bytes(const ModelConfig& config, const InputLaw& law) const override;
@@ -86,7 +86,7 @@ class ContinuationPayoff final : public ContinuationEvent {
  public:
   ContinuationPayoff(const ContinuationEvent& event, std::size_t branches);
   bool pays() const override { return true; }
-  bool has_decisive_number() const override { return false; }
+  bool has_crossings() const override { return false; }
   std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
                                  ThreadPool& pool) const override;
 

@@ -45,9 +45,13 @@ struct Proposals {
   EventInputs changed;                           // [n]
   std::span<const std::uint32_t> held;           // [n]: which one each would replace; each at most once
   std::span<const std::uint32_t> first_changed;  // [n]: position; the length where only numbers changed
-  // [n], or empty for none: those of which the decisive number alone was changed. They are accepted only where it is
-  // decisive still, so that the way back is as likely.
-  std::span<const std::uint8_t> nudged = {};
+};
+
+// Where the answer of a held input first reaches a level, whatever its later numbers are: number `number` of it, and all
+// that draw it below `share` of 1 do.
+struct Crossing {
+  std::size_t number = 0;
+  double share = 0.0;  // 0: the level is not reached so
 };
 
 // Of one population.
@@ -66,8 +70,8 @@ class Scorer {
   }
   // accept[i] = (score of proposal i >= level). Accepted ones are held instead of what they are copies of.
   virtual Work decide(double level, const Proposals& proposals, std::span<std::uint8_t> accept) = 0;
-  // Of events that have decisive numbers: which of its answer's numbers the score of a held input hangs on.
-  virtual std::size_t decisive(std::size_t /*held*/) const { return 0; }
+  // Of events that have crossings.
+  virtual Crossing crossing(std::size_t /*held*/, double /*level*/) const { return {}; }
   // Scores cannot be had any more, so what was given since is none: the user wants to stop.
   virtual bool gave_up() const { return false; }
 
@@ -117,8 +121,9 @@ class Event {
 
   // Tokens of the longest answer that the event is about; 0: it is about the input alone.
   virtual std::size_t answer_length() const { return 0; }
-  // Does a score hang on one of the answer's numbers, the better the nearer it is to others? Then moves nudge it.
-  virtual bool has_decisive_number() const { return false; }
+  // Is a score the largest of an answer's steps, each of which hangs on the numbers up to it alone, and on its own the more
+  // the smaller that is? Then whatever comes after a crossing can be drawn anew.
+  virtual bool has_crossings() const { return false; }
   // The event is not that a score is at least 0: its probability is the mean of what inputs pay, and scores only say
   // which pay much.
   virtual bool pays() const { return false; }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/random.h"
+
 namespace deeptail {
 
 namespace {
@@ -18,12 +20,14 @@ void PatternTrace::resize(std::size_t n, std::size_t n_steps) {
   state.resize(n * (n_steps + 1));
   chance.resize(n * n_steps);
   deployed.resize(n * n_steps);
+  open.resize(n * n_steps);
 }
 
 void PatternTrace::copy_row(const PatternTrace& from, std::size_t i, std::size_t j) {
   std::copy_n(from.state.data() + i * (steps + 1), steps + 1, state.data() + j * (steps + 1));
   std::copy_n(from.chance.data() + i * steps, steps, chance.data() + j * steps);
   std::copy_n(from.deployed.data() + i * steps, steps, deployed.data() + j * steps);
+  std::copy_n(from.open.data() + i * steps, steps, open.data() + j * steps);
 }
 
 PatternScorer::PatternScorer(const ContinuationEvent& event, std::size_t branches, const Transformer& model,
@@ -38,7 +42,6 @@ PatternScorer::PatternScorer(const ContinuationEvent& event, std::size_t branche
       texts_(model, law, sampling_, options.max_held, pool) {
   held_trace_.resize(options.max_held, sampling_.max_tokens);
   held_scores_.resize(options.max_held);
-  held_decisive_.resize(options.max_held);
 }
 
 // Rows take over what their held texts did until they change.
@@ -54,6 +57,7 @@ void PatternScorer::begin_rows() {
       trace_.at(i, 0) = automaton_.start(pattern_.texts && pattern_.texts->nothing_in(rows.input(i)));
     std::fill_n(trace_.chance.begin() + static_cast<std::ptrdiff_t>(i * n + first), n - first, 0.0);
     std::fill_n(trace_.deployed.begin() + static_cast<std::ptrdiff_t>(i * n + first), n - first, 0.0);
+    std::fill_n(trace_.open.begin() + static_cast<std::ptrdiff_t>(i * n + first), n - first, 0.0);
   }
 }
 
@@ -62,16 +66,20 @@ Decoder::Choice PatternScorer::step(std::size_t row, std::size_t t, const NextTo
   const auto next = automaton_.next(state);
   const bool pays = branches_ > 0;
   OrderedDraw ordered;
-  if (!pays || automaton_.is_root(state)) {
+  if (!pays || tables_.is_root(state, t)) {
     const auto values = tables_.outside(trace_.steps - t - 1);
     const std::size_t at = row * trace_.steps + t;
     trace_.chance[at] = sum_of_values(law.weights_before(), next, values) / law.total_before();
     trace_.deployed[at] = sampling_.cuts() ? sum_of_values(law.weights(), next, values) / law.total()
                                            : trace_.chance[at];
+    if (pays && !tables_.one_step())
+      trace_.open[at] = weight_of_values(law.weights_before(), next, values) / law.total_before();
     if (in_order_) {
-      ordered = draw_in_order(law.weights(), law.total(), next, values, tables_.best(),
-                              texts_.rows().numbers[row * n_numbers_ + t]);
-      trace_.chance[at] = std::max(trace_.chance[at], ordered.near);
+      const std::uint64_t number = texts_.rows().numbers[row * n_numbers_ + t];
+      ordered = draw_in_order(law.weights(), law.total(), next, values, tables_.best(), number);
+      const double before = trace_.deployed[at] = std::max(trace_.chance[at], trace_.deployed[at]);
+      const double near = std::min(ordered.best, before / std::max(unit_double(number), 0x1p-60));
+      trace_.chance[at] = std::max(trace_.chance[at], near);
     }
     if (pays && tables_.one_step() && trace_.deployed[at] > likely_[row].p) keep_likely(row, t, law);
   }
@@ -126,7 +134,7 @@ bool PatternScorer::ends_in_root(std::size_t row) const {
   const std::size_t steps = texts_.rows().steps(row);
   const std::uint32_t last = trace_.at(row, steps);
   return trace_.at(row, 0) == TokenAutomaton::accepted() ||
-         (steps == trace_.steps && automaton_.is_root(last) && automaton_.accepts_at_end(last));
+         (steps == trace_.steps && tables_.is_root(last, steps) && automaton_.accepts_at_end(last));
 }
 
 double PatternScorer::score_near(std::size_t row) const {
@@ -137,12 +145,12 @@ double PatternScorer::score_near(std::size_t row) const {
   return std::min(score, -std::numeric_limits<double>::denorm_min());
 }
 
-// The first of those with the largest chance.
-std::uint32_t PatternScorer::decisive_step(std::size_t row) const {
-  std::size_t best = 0;
-  for (std::size_t t = 1; t < trace_.steps; ++t)
-    if (trace_.g(row, t) > trace_.g(row, best)) best = t;
-  return static_cast<std::uint32_t>(best);
+// Numbers up to chance / level keep the step at the level: those before it stay below.
+Crossing PatternScorer::crossing(std::size_t held, double level) const {
+  for (std::size_t t = 0; t < held_trace_.steps; ++t)
+    if (std::log(held_trace_.g(held, t)) >= level)
+      return {t, std::min(1.0, held_trace_.deployed[held * held_trace_.steps + t] / std::exp(level))};
+  return {};
 }
 
 double PatternScorer::roots_sum(std::size_t row, const std::vector<double>& of) const {
@@ -206,7 +214,6 @@ Work PatternScorer::hold(const EventInputs& inputs, const ScoreHints&) {
       texts_.keep(i);
       held_trace_.copy_row(trace_, i, i);
       held_scores_[i] = score(i);
-      held_decisive_[i] = decisive_step(i);
     }
   });
   return work;
@@ -229,13 +236,10 @@ Work PatternScorer::decide(double level, const Proposals& proposals, std::span<s
     for (std::size_t i = first; i < first + n; ++i) {
       const std::size_t h = texts_.held_of(i);
       const double found = texts_.is_same(i) ? held_scores_[h] : score(i);
-      const std::uint32_t decisive = decisive_step(i);
-      const bool nudged = !proposals.nudged.empty() && proposals.nudged[i] != 0;
-      accept[i] = found >= level && (!nudged || decisive == held_decisive_[h]);
+      accept[i] = found >= level;
       if (accept[i] == 0) continue;
       if (!texts_.is_same(i)) held_trace_.copy_row(trace_, i, h);
       held_scores_[h] = found;
-      held_decisive_[h] = decisive;
       texts_.keep(i);
     }
   });

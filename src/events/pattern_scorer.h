@@ -15,7 +15,9 @@ struct PatternTrace {
   std::size_t steps = 0;                   // of the longest answer
   std::vector<std::uint32_t> state = {};   // [n, steps + 1]: before each token, and at the end
   std::vector<double> chance = {};         // [n, steps]: to leave the roots and finish, from each step; as a guess
-  std::vector<double> deployed = {};       // [n, steps]: the same as deployed, after top-k and top-p
+  // [n, steps]: the same as deployed, after top-k and top-p; where tokens are drawn in order: before a step's number was known
+  std::vector<double> deployed = {};
+  std::vector<double> open = {};           // [n, steps]: the probability of tokens that leave the roots, of texts that pay
   void resize(std::size_t n, std::size_t n_steps);
   void copy_row(const PatternTrace& from, std::size_t i, std::size_t j);  // row i of `from` becomes row j
   std::uint32_t& at(std::size_t row, std::size_t t) { return state[row * (steps + 1) + t]; }
@@ -38,7 +40,7 @@ class PatternScorer final : public Scorer {
   Work hold(const EventInputs& inputs, const ScoreHints& hints) override;
   Work rescore(const Proposals& proposals, std::span<double> out) override;
   Work decide(double level, const Proposals& proposals, std::span<std::uint8_t> accept) override;
-  std::size_t decisive(std::size_t held) const override { return held_decisive_[held]; }
+  Crossing crossing(std::size_t held, double level) const override;
   TokenBatch answers() const override { return answers_.batch(); }
   std::span<const double> log_payoffs() const override { return log_payoffs_; }
   TokenBatch paid_answers() const override { return paid_.batch(); }
@@ -68,7 +70,6 @@ class PatternScorer final : public Scorer {
   bool ends_in_root(std::size_t row) const;  // and is accepted there: nothing has to be finished
   double score(std::size_t row) const;
   double score_near(std::size_t row) const;
-  std::uint32_t decisive_step(std::size_t row) const;
   double roots_sum(std::size_t row, const std::vector<double>& of) const;  // chance or deployed, at the roots
   double pay(std::size_t first, std::size_t n);  // fills log_payoffs_; returns flops
   void choose_tries(std::size_t first, std::size_t n);
@@ -87,7 +88,6 @@ class PatternScorer final : public Scorer {
   SampledTexts texts_;
   PatternTrace trace_, held_trace_;
   std::vector<double> held_scores_;
-  std::vector<std::uint32_t> held_decisive_;
   std::size_t n_held_ = 0;
   Inputs answers_, paid_;
   // Where one token is enough: the likeliest of each row, and its step.
@@ -101,7 +101,8 @@ class PatternScorer final : public Scorer {
   double branch_flops_ = 0.0;
   // Of the rows in work.
   std::vector<std::uint64_t> seeds_;         // [n]
-  std::vector<double> root_sums_;            // [n]
+  std::vector<double> leads_;                // [n, steps]: branches leave in proportion to these
+  std::vector<double> root_sums_;            // [n]: of them
   std::vector<double> paid_sums_, paid_squares_, best_;  // [n]
   std::vector<std::uint32_t> leave_at_;      // [branches, n]
   std::vector<Try> tries_;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/statistics.h"
 #include "core/stopwatch.h"
 #include "estimators/payoff/sample.h"
 #include "estimators/tokensplit/replicas.h"
@@ -18,6 +19,16 @@ constexpr std::uint64_t kLearnPart = 0, kPayoffPilotPart = 1, kPlainPart = 2, kL
                         kPayoffReplicaParts = 16;
 constexpr std::size_t kPilotBranches = 4, kMostBranches = 32, kMostAskedBranches = 4096;
 constexpr double kMostShare = 0.05;  // of the answer, that one text may pay
+
+// How much larger than their mean what texts pay may be on the whole, where few pay: the upper end of Fay and Feuer's (1997)
+// interval for a sum of weighted rare counts, in which one more text pays as much as the largest. With many that
+// pay it is that of a normal law, and the replicas' spread says more.
+double log_most_of_weights(const WeightSums& sums, double confidence) {
+  const double largest = sums.largest_share(), squares = std::exp(sums.log_sum_squares - 2.0 * sums.log_sum);
+  const double variance = squares + largest * largest, mean = 1.0 + largest;
+  const double degrees = 2.0 * mean * mean / variance;
+  return std::log(0.5 * variance / mean * chi_squared_upper_quantile(0.5 - 0.5 * confidence, degrees));
+}
 
 class Payoff {
  public:
@@ -109,6 +120,7 @@ class Payoff {
     if (done < n) e.warnings.push_back(fmt::format("ended after {} of {} texts", done, n));
     const WeightSums all = sample.all();
     const bool paid = !std::isinf(all.log_sum);
+    if (paid) e.log_high = std::min(0.0, std::max(e.log_high, e.log_p + log_most_of_weights(all, e.confidence)));
     e.diagnostics.insert(e.diagnostics.end(), {{"texts", static_cast<double>(done)},
                                                {"branches", static_cast<double>(branches_)},
                                                {"effective_texts", paid ? all.effective() : 0.0},

@@ -148,7 +148,6 @@ void InputParticles::keep_changed(std::size_t i) {
   }
   copy_row(proposed_.event, i, changed_numbers_, to, event_parts_);
   first_changed_[to] = std::min(first_changed_[i], changed_.lengths[to]);
-  nudged_.push_back(moves_[i].nudged ? 1 : 0);
   held_.push_back(static_cast<std::uint32_t>(i));
 }
 
@@ -164,10 +163,14 @@ void InputParticles::redraw(std::size_t i, std::size_t part, std::uint64_t numbe
 void InputParticles::propose_one(std::size_t i, const MoveRound& round, std::size_t step) {
   Move& move = moves_[i] = {.part = law_parts_ + event_parts_};
   const MoveIndex at{round.seed, step_index(round.level_number, step, i)};
-  if (const Nudge nudge(round.settings.nudge_share, at); nudge.wanted) {
-    const std::size_t part = scorer_->decisive(i);
-    move.nudged = true;
-    redraw(i, law_parts_ + part, numbers_.event[i * event_parts_ + part] + nudge.by);
+  constexpr std::uint32_t kWhichKind = 0x7fffffff;  // no move draws so many numbers
+  const double share = round.settings.crossing_share;
+  if (share > 0.0 && unit_double(uniform64({at.seed, Stream::kMoves}, at.index, kWhichKind)) < share) {
+    const Crossing crossing = scorer_->crossing(i, round.level);
+    move.crossing = true;
+    if (crossing.share > 0.0)
+      redraw_from(crossing, event_parts_, at,
+                  [&](std::size_t t, std::uint64_t number) { redraw(i, law_parts_ + t, number); });
     return;
   }
   move.kind = redraw_parts(free_, round.settings, at, [&](std::size_t part, std::uint64_t number) {
@@ -187,7 +190,6 @@ void InputParticles::propose(const MoveRound& round, std::size_t step) {
   for (std::size_t i = 0; i < n; ++i) propose_one(i, round, step);
   problem_.law.redraw(redraws_, proposed_.law, changed_, first_changed_, pool_);
   held_.clear();
-  nudged_.clear();
   for (std::size_t i = 0; i < n; ++i) {
     if (first_changed_[i] == kUnchanged && !moves_[i].answer)
       take_numbers(i);
@@ -200,7 +202,7 @@ void InputParticles::propose(const MoveRound& round, std::size_t step) {
 void InputParticles::settle(MoveTally& tally, MoveStats& stats) {
   for (std::size_t j = 0; j < held_.size(); ++j) {
     const std::size_t i = held_[j];
-    Tally& of_kind = moves_[i].nudged ? tally.nudge : tally.of(moves_[i].kind, moves_[i].part);
+    Tally& of_kind = moves_[i].crossing ? tally.crossing : tally.of(moves_[i].kind, moves_[i].part);
     of_kind.proposed += 1.0;
     ++stats.proposed;
     if (accept_[j] == 0) continue;
@@ -225,7 +227,7 @@ MoveTally InputParticles::run_moves(const MoveRound& round, MoveStats& stats) {
     const std::size_t n = held_.size();
     const EventInputs changed{changed_.batch().part(0, n),
                               std::span(changed_numbers_).first(n * event_parts_)};
-    work_ += scorer_->decide(round.level, {changed, held_, std::span(first_changed_).first(n), nudged_},
+    work_ += scorer_->decide(round.level, {changed, held_, std::span(first_changed_).first(n)},
                              std::span(accept_).first(n));
     settle(tally, stats);
   }

@@ -78,7 +78,7 @@ class InputParticles final {
     MoveKind kind = MoveKind::kSingle;
     std::size_t part = 0;  // the first that was drawn anew
     bool answer = false;   // are some of them the event's?
-    bool nudged = false;   // its decisive number, and nothing else
+    bool crossing = false;
   };
 
   TokenProblem problem_;
@@ -101,7 +101,7 @@ class InputParticles final {
   std::vector<Move> moves_;                     // [particles]
   std::vector<Redraw> redraws_;
   std::vector<std::uint32_t> held_, first_changed_;
-  std::vector<std::uint8_t> accept_, nudged_;  // [proposals]
+  std::vector<std::uint8_t> accept_;
 };
 static_assert(Paying<InputParticles>);
 

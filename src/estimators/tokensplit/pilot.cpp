@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kRound = 16, kFewestMoves = 32;
 constexpr std::size_t kAnswerRound = 4;  // a text that goes on anew forgets sooner, and costs more
-constexpr double kBlockShare = 0.25, kSuffixShare = 0.1, kNudgeShare = 0.4;
+constexpr double kBlockShare = 0.25, kSuffixShare = 0.1, kCrossingShare = 0.4;
 constexpr std::size_t kSmallestBlock = 2;
 // A part gets at least this share of the mean weight.
 constexpr double kLeastWeight = 0.25;
@@ -66,7 +66,10 @@ class PilotPolicy final : public MovePolicy {
       settings_.longest_suffix = free_.size();
       round_ = kAnswerRound;
     }
-    if (problem.event.has_decisive_number()) settings_.nudge_share = kNudgeShare;
+    if (problem.event.has_crossings()) {
+      settings_.crossing_share = kCrossingShare;
+      settings_.suffix_share = kSuffixShare;
+    }
   }
 
   bool goes_on(const Work& work) override {
