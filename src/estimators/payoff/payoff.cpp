@@ -24,8 +24,9 @@ constexpr double kMostShare = 0.05;  // of the answer, that one text may pay
 // interval for a sum of weighted rare counts, in which one more text pays as much as the largest. With many that
 // pay it is that of a normal law, and the replicas' spread says more.
 double log_most_of_weights(const WeightSums& sums, double confidence) {
-  const double largest = sums.largest_share(), squares = std::exp(sums.log_sum_squares - 2.0 * sums.log_sum);
-  const double variance = squares + largest * largest, mean = 1.0 + largest;
+  const double largest = sums.largest_share(),
+               spread = std::exp(sums.log_sum_squares - 2.0 * sums.log_sum) - 1.0 / static_cast<double>(sums.count);
+  const double variance = std::max(0.0, spread) + largest * largest, mean = 1.0 + largest;
   const double degrees = 2.0 * mean * mean / variance;
   return std::log(0.5 * variance / mean * chi_squared_upper_quantile(0.5 - 0.5 * confidence, degrees));
 }
