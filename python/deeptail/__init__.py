@@ -26,7 +26,8 @@ from .losses import choose_epsilon, itakura_saito, log_squared, profiles, spb, s
 from .models import Model, Tokenizer, fetch, load, models
 from .results import Cost, Estimate, EstimateList, Interval, Level, Position, Provenance, Trigger, Triggers
 from .score_checks import ScoreCheck
-from .splits import Score, check_score, score, split, split_state
+from .scores import Score, check_score, score
+from .splits import split, split_many, split_state
 from .tokenizers import ids
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ __all__ = [
     "spb_alpha",
     "spb_loss",
     "split",
+    "split_many",
     "split_state",
     "squared",
     "starts_with",

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..clouds import Head
-from ..splits import BATCH, Score, score
+from ..scores import BATCH, Batch, Score, score
 
-__all__ = ["Rows", "head", "last_logits", "margin", "margin_score", "residuals", "rows_of"]
+__all__ = ["Rows", "head", "last_logits", "margin", "margin_score", "margin_scores", "residuals", "rows_of"]
 
 
 FINAL_NORMS = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "decoder.final_layer_norm", "norm_f")
@@ -164,7 +164,20 @@ def margin(logits: Tensor, target: Union[int, Sequence[int]]) -> Tensor:
     return torch.where(lost, torch.full_like(found, -torch.finfo(found.dtype).tiny), found)
 
 
-def margin_score(model: Any, target: Union[int, Sequence[int]], *, batch: int = BATCH) -> Score:
+def _margin_of_each(logits: Tensor, ids: Tensor) -> Tensor:
+    """As margin, with a target of its own for each row; ids: [n]."""
+    mine = logits.gather(1, ids[:, None])[:, 0]
+    others = logits.scatter(1, ids[:, None], -torch.inf)
+    best = others.max(dim=1).values
+    found = mine - best
+    tied = found == 0
+    if bool(tied.any()):
+        before = torch.arange(logits.shape[1], device=logits.device)[None, :] < ids[:, None]
+        tied &= ((others == best[:, None]) & before).any(dim=1)
+    return torch.where(tied, torch.full_like(found, -torch.finfo(found.dtype).tiny), found)
+
+
+def margin_score(model: Any, target: Union[int, Sequence[int]], *, batch: Batch = BATCH) -> Score:
     """The event that the most likely next token is one of these, as a score for ``deeptail.split``."""
     ids = _ids(target)
 
@@ -172,6 +185,17 @@ def margin_score(model: Any, target: Union[int, Sequence[int]], *, batch: int = 
         return margin(last_logits(model, tokens, lengths), ids)
 
     return score(batch=batch, name="says " + ",".join(map(str, ids)))(says)
+
+
+def margin_scores(model: Any, targets: Sequence[int], *, batch: Batch = BATCH) -> Score:
+    """Event k: the most likely next token is targets[k]. As a score for ``deeptail.split_many``, where all of them share batches."""
+    ids = torch.tensor([int(t) for t in targets], device=device_of(model))
+
+    def says(tokens: Any, lengths: Any, which: Any) -> Tensor:
+        about = ids[torch.as_tensor(which, device=ids.device).long()]
+        return _margin_of_each(last_logits(model, tokens, lengths), about)
+
+    return score(batch=batch, name=f"says one of {len(ids)} tokens")(says)
 
 
 def final_norm(model: Any) -> Any:
