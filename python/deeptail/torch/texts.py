@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Callable, Optional, Union
 
 import numpy as np
@@ -33,7 +33,10 @@ class _Patterns:
 
     def __init__(self, steps: Sequence[TokenSteps], device: Any) -> None:
         first = np.cumsum([0, *(len(s.table) for s in steps)])
-        put = lambda parts: torch.as_tensor(np.concatenate(list(parts)), device=device)
+
+        def put(parts: Iterable[Any]) -> Tensor:
+            return torch.as_tensor(np.concatenate(list(parts)), device=device)
+
         self.table = put(s.table + k for s, k in zip(steps, first))  # [n_states, d_vocab]
         self.chances = put(s.chance[s.table] for s in steps)  # [n_states, d_vocab]: of finishing after a token
         self.at_end = put(s.at_end for s in steps)
@@ -184,10 +187,12 @@ def continuation_score(
         assert given is not None
         return _pattern_score(texts, [given], tokenizer, n_steps, batch, decay)
 
+    judge = judged
+
     def says(tokens: Any, lengths: Any, numbers: Any) -> Any:
         drawn = texts.draw(tokens, lengths, numbers)
         prompts = [texts.text(row[:end]) for row, end in zip(tokens, lengths)]
-        found = judged(prompts, [texts.text(row) for row in drawn.tolist()])
+        found = judge(prompts, [texts.text(row) for row in drawn.tolist()])
         scores = torch.as_tensor(_arrays.doubles(found, "score"))
         texts.remember(tokens, lengths, np.zeros(len(tokens), int), drawn, scores)
         return scores
