@@ -192,6 +192,13 @@ typedef struct dt_states {
  * "states": numbers of some that have the event and were not dropped. */
 DT_API dt_status dt_split_states(const dt_states* states, const char* settings, const dt_hooks* hooks, dt_text* out);
 
+/* --- texts --- */
+/* What the model says after prompts of the law: settings {"count", "first", "within", "temperature", "top_k", "top_p",
+ * "greedy", "stop", "seed", "threads"}, as `deeptail model generate` has them. out: a list of {"prompt", "continuation",
+ * "prompt_tokens", "tokens", "stopped"}, the texts where the model has a tokenizer; shorter where hooks said stop. */
+DT_API dt_status dt_generate(const dt_model* model, const dt_law* law, const char* settings, const dt_hooks* hooks,
+                             dt_text* out);
+
 /* --- losses --- */
 /* name: spb, spb_pointwise, squared, log_squared, itakura_saito; parameters: {"alpha", "gamma", "epsilon"}. truth,
  * estimate, out: [n]. */

@@ -23,7 +23,7 @@ from .events import Continuation, Event, Target, contains, judge, matches, start
 from .exports import read_prompts, to_inspect, to_lm_eval, write_inspect, write_lm_eval, write_triggers
 from .laws import Law, law, laws
 from .losses import choose_epsilon, itakura_saito, log_squared, profiles, spb, spb_alpha, spb_loss, squared
-from .models import Model, Tokenizer, fetch, load, models
+from .models import Model, Text, Tokenizer, fetch, load, models
 from .results import Cost, Estimate, EstimateList, Interval, Level, Position, Provenance, Trigger, Triggers
 from .score_checks import ScoreCheck
 from .scores import Score, check_score, score
@@ -62,6 +62,7 @@ __all__ = [
     "Stopped",
     "Table",
     "Target",
+    "Text",
     "Tokenizer",
     "Trigger",
     "Triggers",

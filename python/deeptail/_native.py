@@ -106,6 +106,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "dt_split": (c_int, [c_void_p, c_void_p, POINTER(_Scores), c_char_p, POINTER(_Hooks), POINTER(_Text)]),
     "dt_split_many": (c_int, [c_void_p, c_void_p, POINTER(_Scores), c_char_p, POINTER(_Hooks), POINTER(_Text)]),
     "dt_split_states": (c_int, [POINTER(_States), c_char_p, POINTER(_Hooks), POINTER(_Text)]),
+    "dt_generate": (c_int, [c_void_p, c_void_p, c_char_p, POINTER(_Hooks), POINTER(_Text)]),
     "dt_losses": (c_int, [c_char_p, c_char_p, c_void_p, c_void_p, c_size_t, c_void_p]),
     "dt_call": (c_int, [c_char_p, c_char_p, POINTER(_Hooks), POINTER(_Text)]),
 }
@@ -528,6 +529,19 @@ def event_scores(event: Mapping[str, Any], model: Model, law: Law, tokens: Any, 
     question = _question(_json([dict(event)]), model, law)
     _check(_lib.dt_event_scores(byref(question), _pointer(rows), _pointer(counts), *rows.shape, threads, _pointer(out)))
     return out
+
+
+def generate(model: Model, law: Law, settings: Mapping[str, Any] | None = None, progress: Progress = None) -> list[dict[str, Any]]:
+    """What the model says after prompts of the law: count, within, temperature, top_k, top_p, greedy, stop, seed, threads."""
+    text, given = _Text(), _json(dict(settings or {})).encode()
+    watcher = _Watcher(progress)
+    try:
+        found: list[dict[str, Any]] = watcher.run(
+            lambda w: int(_lib.dt_generate(model.pointer, law.pointer, given, byref(w.hooks), byref(text))),
+            lambda: json.loads(_take(text)))
+    finally:
+        _lib.dt_text_free(byref(text))
+    return found
 
 
 Score = Callable[..., Any]

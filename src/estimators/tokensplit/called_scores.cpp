@@ -54,7 +54,8 @@ struct CalledScores::Service::Batch {
 CalledScores::Service::Service(CalledScoresConfig config) : config_(std::move(config)) {
   config_.validate();
   std::sort(config_.smaller.begin(), config_.smaller.end());
-  thread_ = std::thread([this] { work(); });
+  constexpr std::size_t kThreads = 2;
+  for (std::size_t i = 0; i < kThreads; ++i) threads_.emplace_back([this] { work(); });
 }
 
 CalledScores::Service::~Service() {
@@ -63,7 +64,7 @@ CalledScores::Service::~Service() {
     stop_ = true;
   }
   wake_.notify_all();
-  thread_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 void CalledScores::Service::join() {
@@ -86,13 +87,12 @@ bool CalledScores::Service::scores(const EventInputs& inputs, std::uint32_t even
   std::unique_lock lock(mutex_);
   if (gave_up_) return false;
   ++asking_;
-  const bool first = rows_[0] + rows_[1] == 0;
+  const bool first = rows_waiting() == 0;
   waiting_[exactly].push_back(&request);
   rows_[exactly] += out.size();
   (exactly ? counts_.exact_rows : counts_.rows) += out.size();
-  if (first || worth_taking()) wake_.notify_one();
+  if ((first && running_ == 0) || worth_taking()) wake_.notify_one();
   request.answered.wait(lock, [&] { return request.done == out.size(); });
-  --asking_;
   return !gave_up_;
 }
 
@@ -115,34 +115,51 @@ std::exception_ptr CalledScores::Service::error() const {
 
 // A full batch, or nobody is left who could add to it.
 bool CalledScores::Service::worth_taking() const {
-  return rows_[0] >= config_.batch || rows_[1] >= config_.batch ||
-         (rows_[0] + rows_[1] > 0 && asking_ >= populations_);
+  return full() || (running_ == 0 && rows_waiting() > 0 && asking_ >= populations_);
+}
+
+// False: there is nothing to take, for once.
+bool CalledScores::Service::wait_for_rows(std::unique_lock<std::mutex>& lock) {
+  wake_.wait(lock, [&] { return stop_ || full() || (running_ == 0 && rows_waiting() > 0); });
+  wake_.wait_for(lock, kLongestWait, [&] { return stop_ || worth_taking(); });
+  return full() || (running_ == 0 && rows_waiting() > 0);
 }
 
 void CalledScores::Service::work() {
   Batch batch;
-  std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [&] { return stop_ || rows_[0] + rows_[1] > 0; });
-    if (stop_) return;
-    wake_.wait_for(lock, kLongestWait, [&] { return stop_ || worth_taking(); });
-    if (rows_[0] + rows_[1] == 0) continue;
+  for (std::unique_lock lock(mutex_); !stop_;) {
+    if (!wait_for_rows(lock)) continue;
+    ++running_;
     take(batch);
     lock.unlock();
-    bool good = false;
-    std::exception_ptr error;
-    const Stopwatch stopwatch;
-    try {
-      good = (batch.exactly ? config_.exact : config_.score)(
-          {{batch.tokens, batch.length, batch.lengths}, batch.numbers, batch.which}, batch.out);
-    } catch (...) {
-      error = std::current_exception();
-    }
+    const bool good = call(batch);
     lock.lock();
-    counts_.seconds += stopwatch.seconds();
+    --running_;
     finish(batch, good);
-    if (!good) give_up(error);
+    if (!good) answer_all();
   }
+}
+
+// False: the function said stop or failed, now or before.
+bool CalledScores::Service::call(Batch& batch) {
+  const std::lock_guard alone(calling_);
+  if (gave_up()) return false;
+  bool good = false;
+  std::exception_ptr error;
+  const Stopwatch stopwatch;
+  try {
+    good = (batch.exactly ? config_.exact : config_.score)(
+        {{batch.tokens, batch.length, batch.lengths}, batch.numbers, batch.which}, batch.out);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const std::lock_guard lock(mutex_);
+  counts_.seconds += stopwatch.seconds();
+  if (!good) {
+    gave_up_ = true;
+    error_ = error;
+  }
+  return good;
 }
 
 // The size of a batch for so many rows: the smallest that holds them, unless the next smaller one can be filled and that
@@ -217,19 +234,25 @@ void CalledScores::Service::finish(Batch& batch, bool good) {
           good ? batch.out[row + i] : -std::numeric_limits<double>::infinity();
     row += piece.count;
     piece.request->done += piece.count;
-    if (piece.request->done == piece.request->out.size()) piece.request->answered.notify_one();
+    if (piece.request->done == piece.request->out.size()) answer(*piece.request);
   }
 }
 
-// Whoever waits, or will, gets nothing.
-void CalledScores::Service::give_up(std::exception_ptr error) {
-  gave_up_ = true;
-  error_ = error;
+void CalledScores::Service::answer(Request& request) {
+  --asking_;
+  request.answered.notify_one();
+}
+
+// Whoever waits, or will, gets nothing. Rows of a batch that was taken are the batch's to answer.
+void CalledScores::Service::answer_all() {
   for (std::deque<Request*>& queue : waiting_) {
     for (Request* request : queue) {
-      std::fill(request->out.begin(), request->out.end(), -std::numeric_limits<double>::infinity());
-      request->done = request->out.size();
-      request->answered.notify_one();
+      const std::size_t left = request->out.size() - request->taken;
+      std::fill_n(request->out.begin() + static_cast<std::ptrdiff_t>(request->taken), left,
+                  -std::numeric_limits<double>::infinity());
+      request->taken += left;
+      request->done += left;
+      if (request->done == request->out.size()) answer(*request);
     }
     queue.clear();
   }

@@ -34,24 +34,32 @@ class CalledScores::Service {
   struct Batch;
 
   void work();
+  std::size_t rows_waiting() const { return rows_[0] + rows_[1]; }
+  bool full() const { return rows_[0] >= config_.batch || rows_[1] >= config_.batch; }
   bool worth_taking() const;
+  bool wait_for_rows(std::unique_lock<std::mutex>& lock);
+  bool call(Batch& batch);
   std::size_t size_for(std::size_t rows) const;
   void take(Batch& batch);
   static void add_rows(Batch& batch, Request& request, std::size_t count);
   static void add_copies(Batch& batch, std::size_t n);
   void finish(Batch& batch, bool good);
-  void give_up(std::exception_ptr error);
+  void answer(Request& request);
+  void answer_all();
 
   CalledScoresConfig config_;
+  std::mutex calling_;  // before mutex_
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Request*> waiting_[2];  // by `exactly`: rows that are not in a batch yet
   std::size_t rows_[2] = {0, 0};     // of those
   std::size_t populations_ = 0, asking_ = 0;
+  std::size_t running_ = 0;  // batches that were taken
   bool gave_up_ = false, stop_ = false;
   std::exception_ptr error_;
   Counts counts_;
-  std::thread thread_;
+  // Two: one takes rows and hands scores out while the other's batch is scored.
+  std::vector<std::thread> threads_;
 };
 
 // score >= 0, computed by a CalledScores.
