@@ -22,9 +22,10 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import deeptail as dt
+from deeptail.torch import graphs
 from gpt2_form import gpt2_form
 
-SIZES = (512, 1024, 2048, 4096)
+SIZES = (512, 1024, 2048, 4096, 8192)
 
 
 class Timed:
@@ -35,7 +36,7 @@ class Timed:
 
     def __call__(self, tokens, lengths, which):
         start = time.perf_counter()
-        found = self._given(tokens, lengths, which=which).double().cpu().numpy()
+        found = self._given(tokens, lengths, which=which).double().numpy()
         self.seconds += time.perf_counter() - start
         self.rows += len(tokens)
         self.calls += 1
@@ -47,23 +48,26 @@ def synchronise(model):
         torch.cuda.synchronize()
 
 
-def rate_at(model, tokens):
-    """Rows a second of the model alone: last_logits on a batch that lies on the device already."""
+def rate_at(model, logits, tokens):
+    """Rows a second of the model alone, on a batch that lies on the device already."""
     device = next(model.parameters()).device
     rows, calls = torch.as_tensor(tokens, device=device).long(), 20 if device.type == "cuda" else 1
-    dt.torch.last_logits(model, rows)
+    logits(rows)
     synchronise(model)
     start = time.perf_counter()
     for _ in range(calls):
-        dt.torch.last_logits(model, rows)
+        logits(rows)
     synchronise(model)
     return calls * len(rows) / (time.perf_counter() - start)
 
 
 def forward_rates(model, law, arguments):
+    """By batch, kernel by kernel and by a CUDA graph."""
     sizes = (1024, 2048, 4096, 8192) if arguments.device == "cuda" else (64, 256)
-    rates = {n: round(rate_at(model, law.sample(n))) for n in sizes}
-    print("  forward rates:", rates, flush=True)
+    captured = dt.torch.CapturedLogits(model)
+    rates = {f"{n}": round(rate_at(model, lambda rows: dt.torch.last_logits(model, rows), law.sample(n))) for n in sizes}
+    rates.update({f"{n} captured": round(rate_at(model, captured, law.sample(n))) for n in sizes})
+    print("  forward rates:", rates, " graphs:", sum(g is not None for g in captured._graphs.values()), flush=True)
     return rates
 
 
@@ -94,7 +98,10 @@ def tell_errors(name, targets, truth, answers):
 
 def measure(name, model, law, truth, targets, rates, batch, budget, seed):
     """All targets at once, on one device."""
-    timed = Timed(dt.torch.margin_scores(model, targets))
+    given = dt.torch.margin_scores(model, targets)
+    for n in [batch] if isinstance(batch, int) else batch:  # graphs are captured once, before the clock runs
+        given(law.sample(n), None, which=np.zeros(n, np.int32))
+    timed = Timed(given)
     synchronise(model)
     start = time.perf_counter()
     answers = dt.split_many(law, dt.score(batch=batch, name=name)(timed), [f"says {t}" for t in targets], budget=budget, seed=seed)
@@ -164,6 +171,17 @@ def llama_part(arguments):
     measure_all("Llama", model, law, q, targets, arguments)
 
 
+def stops_after(seconds):
+    """A watcher that ends the work: what is known by then is told."""
+    end = time.perf_counter() + seconds
+    return lambda done, total: time.perf_counter() < end
+
+
+def as_regex(text):
+    """The same texts, said otherwise."""
+    return re.escape(text[:2]).replace("\\ ", " ") + "".join(f"[{c}]" if c.isalpha() else c for c in text[2:])
+
+
 def texts_part(arguments):
     """Strings in 40 sampled tokens, as they are and as regular expressions, against counts of an independent program."""
     from transformers import PreTrainedTokenizerFast
@@ -173,20 +191,29 @@ def texts_part(arguments):
     model, tokenizer = llama_of(arguments), PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
     law = dt.Law.positions([1], d_vocab=model.config.vocab_size, name="start")
     q = {text: n / held["samples"] for text, n in held["counts"].items() if n >= 50}
-    for how, make in (("contains", dt.contains), ("matches", lambda text, **s: dt.matches(re.escape(text).replace("\\ ", " "), **s))):
-        events = [make(text, within=held["tokens"], temperature=1.0) for text in q]
-        given = dt.torch.continuation_scores(model, tokenizer, events, batch=arguments.text_batch)
-        start = time.perf_counter()
-        answers = dt.split_many(law, given, list(q), budget=arguments.texts, seed=1, check=False)
-        found = tell_errors(how, list(q), q, answers)
-        told = max((r.to_dict()["diagnostics"] for r in answers), key=lambda d: d["scored_rows"])
-        padded = told["padded_rows"] / (told["padded_rows"] + told["scored_rows"])
-        print(json.dumps({"part": how, "texts": arguments.texts, **found, "seconds": round(time.perf_counter() - start, 1),
-                          "padded": round(padded, 3)}), flush=True)
-        for r in list(answers)[:4]:
-            if r.triggers:
-                print(f"    {r.event!r}: {r.triggers[0].continuation!r}", flush=True)
     judge_part(model, tokenizer, law, held, q, arguments)
+    texts = {("contains", text): value for text, value in q.items()}
+    texts.update({("matches", text): value for text, value in list(q.items())[::2]})
+    how = {"within": held["tokens"], "temperature": 1.0}
+    events = [dt.contains(t, **how) if kind == "contains" else dt.matches(as_regex(t), **how) for kind, t in texts]
+    given = dt.torch.continuation_scores(model, tokenizer, events, batch=arguments.text_batch)
+    names = [f"{kind} {text}" for kind, text in texts]
+    start = time.perf_counter()
+    answers = dt.split_many(law, given, names, budget=arguments.texts, seed=1, check=False, moves=16, progress=stops_after(arguments.seconds))
+    if not answers:
+        return print("  the time was too short for any answer")
+    told = max((r.to_dict()["diagnostics"] for r in answers), key=lambda d: d["scored_rows"])
+    by_name = {r.event: r for r in answers}
+    for kind in ("contains", "matches"):
+        there = [text for k, text in texts if k == kind and f"{kind} {text}" in by_name]
+        found = tell_errors(kind, there, q, [by_name[f"{kind} {text}"] for text in there])
+        print(json.dumps({"part": kind, "texts": arguments.texts, **found}), flush=True)
+    padded = told["padded_rows"] / (told["padded_rows"] + told["scored_rows"])
+    print(json.dumps({"part": "texts", "seconds": round(time.perf_counter() - start, 1), "scored": told["scored_rows"],
+                      "batches": told["batches"], "padded": round(padded, 3), "seconds_scoring": round(told["seconds_scoring"], 1)}), flush=True)
+    for r in list(answers)[:14:3]:
+        if r.triggers:
+            print(f"    {r.event!r}: {r.triggers[0].continuation!r} {r.triggers[0].to_dict().get('match')}", flush=True)
 
 
 def judge_part(model, tokenizer, law, held, q, arguments):
@@ -194,8 +221,11 @@ def judge_part(model, tokenizer, law, held, q, arguments):
     word = " castle"
     near = lambda prompts, said: [max(k for k in range(len(word) + 1) if word[:k] in s) - len(word) for s in said]
     start = time.perf_counter()
-    given = dt.torch.continuation_score(model, tokenizer, near, held["tokens"], batch=arguments.text_batch)
-    r = dt.split(law, given, budget=arguments.texts / 4, seed=1, check=False)
+    given = dt.torch.continuation_score(model, tokenizer, near, held["tokens"], batch=512)
+    try:
+        r = dt.split(law, given, budget=arguments.texts / 6, seed=1, check=False, moves=8, progress=stops_after(arguments.seconds / 6))
+    except dt.Stopped as error:
+        return print("  judge:", error)
     print(json.dumps({"part": "judge", **tell_errors("judge", [word], q, [r]), "seconds": round(time.perf_counter() - start, 1)}), flush=True)
 
 
@@ -212,9 +242,13 @@ def main():
     parser.add_argument("--targets", type=int, default=16)
     parser.add_argument("--count", type=int, default=24, help="log2 of the inputs that are counted for the Llama")
     parser.add_argument("--texts", type=float, default=0, help="sampled texts for each string of contains-truth.json; 0: none")
+    parser.add_argument("--seconds", type=float, default=1e6, help="of the texts, about")
+    parser.add_argument("--eager", action="store_true", help="no CUDA graphs")
     parser.add_argument("--parts", default="zoo,llama,texts")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", dt.EstimateWarning)
+    if arguments.eager:
+        graphs.MOST_SHAPES = 0
     print(torch.__version__, arguments.device, torch.cuda.get_device_name() if arguments.device == "cuda" else "")
     if "zoo" in arguments.parts:
         zoo_part(arguments)

@@ -8,10 +8,13 @@ mode, since dropout makes a score random.
 from __future__ import annotations
 
 from .decoding import Sampling, sample_continuations
-from .heads import head, last_logits, margin, margin_score, margin_scores, residuals
+from .graphs import CapturedLogits
+from .heads import head, last_logits, margin, residuals
+from .margins import margin_score, margin_scores
 from .texts import continuation_score, continuation_scores
 
 __all__ = [
+    "CapturedLogits",
     "Sampling",
     "continuation_score",
     "continuation_scores",
