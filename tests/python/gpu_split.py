@@ -199,7 +199,7 @@ def texts_part(arguments):
     given = dt.torch.continuation_scores(model, tokenizer, events, batch=arguments.text_batch)
     names = [f"{kind} {text}" for kind, text in texts]
     start = time.perf_counter()
-    answers = dt.split_many(law, given, names, budget=arguments.texts, seed=1, check=False, moves=16, progress=stops_after(arguments.seconds))
+    answers = dt.split_many(law, given, names, budget=arguments.texts, seed=1, check=False, moves=8, progress=stops_after(arguments.seconds))
     if not answers:
         return print("  the time was too short for any answer")
     told = max((r.to_dict()["diagnostics"] for r in answers), key=lambda d: d["scored_rows"])
@@ -223,7 +223,7 @@ def judge_part(model, tokenizer, law, held, q, arguments):
     start = time.perf_counter()
     given = dt.torch.continuation_score(model, tokenizer, near, held["tokens"], batch=512)
     try:
-        r = dt.split(law, given, budget=arguments.texts / 6, seed=1, check=False, moves=8, progress=stops_after(arguments.seconds / 6))
+        r = dt.split(law, given, budget=arguments.texts / 6, seed=1, check=False, moves=4, progress=stops_after(arguments.seconds / 5))
     except dt.Stopped as error:
         return print("  judge:", error)
     print(json.dumps({"part": "judge", **tell_errors("judge", [word], q, [r]), "seconds": round(time.perf_counter() - start, 1)}), flush=True)
