@@ -27,9 +27,9 @@ struct TextPattern {
   std::string kind;   // "contains": of TextEventKind
   std::string value;  // as the user said it
   TokenAutomaton automaton;
-  std::optional<ByteDfa> dfa = {};         // on the text: says where a match is; none: the pattern is one of tokens
-  std::optional<TokenTexts> texts = {};    // none: tokens have no texts
-  std::string text = {};                   // for people: contains " wizard"
+  std::optional<ByteDfa> dfa = {};  // on the text: says where a match is; none: the pattern is one of tokens
+  std::optional<TokenTexts> texts = {};  // none: tokens have no texts
+  std::string text = {};                 // for people: contains " wizard"
 };
 
 enum class TextEventKind { kStartsWith, kContains, kMatches, kTokensAny };
@@ -97,8 +97,8 @@ class ContinuationPayoff final : public ContinuationEvent {
 // An event in words, as a user gives it.
 struct TextEventSpec {
   TextEventKind kind = TextEventKind::kContains;
-  std::string value;       // a text, or a regular expression; of tokens: ids, separated by commas
-  std::size_t within = 0;  // tokens of the continuation; 0: as many as a text to start with has bytes
+  std::string value;             // a text, or a regular expression; of tokens: ids, separated by commas
+  std::size_t within = 0;        // tokens of the continuation; 0: as many as a text to start with has bytes
   SamplingConfig sampling = {};  // but for stop and max_tokens
   std::string stop = "";         // a token, "eos", "none"; "": eos where the model's files name one
 };

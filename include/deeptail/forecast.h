@@ -138,6 +138,6 @@ struct WorstForecast {
 };
 // The watch is told chances.
 WorstForecast forecast_prompts(const LoadedModel& model, const InputLaw& law, const ForecastRequest& request,
-                  ThreadPool& pool, const Watch& watch = {});
+                               ThreadPool& pool, const Watch& watch = {});
 
 }  // namespace deeptail

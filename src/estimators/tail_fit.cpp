@@ -99,7 +99,8 @@ std::vector<WorstOf> forecast_worst(std::span<const double> log_p, std::span<con
       drawn[i] = log_p[std::min(m - 1, static_cast<std::size_t>(u * static_cast<double>(m)))];
     }
     const TailFit other = fit_sorted(sorted_psi(drawn), m, top);
-    const double u = unit_double(uniform64({config.seed, Stream::kResample}, b, static_cast<std::uint32_t>(m)));
+    const double u =
+        unit_double(uniform64({config.seed, Stream::kResample}, b, static_cast<std::uint32_t>(m)));
     for (std::size_t q = 0; q < queries.size() && other.slope < 0.0; ++q) {
       again[q].push_back(other.log_p(queries[q]));
       largest[q].push_back(other.log_p(queries[q] / -std::log1p(-u)));  // a share E / n is beyond it

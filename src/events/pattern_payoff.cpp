@@ -74,8 +74,8 @@ Decoder::Choice PatternScorer::try_step(Try& one, std::size_t k, std::size_t t,
     one.worth = 0.0;
     return {};
   }
-  const std::uint64_t number = uniform64({seeds_[one.row - first_], Stream::kBranches}, k + 1,
-                                         static_cast<std::uint32_t>(t));
+  const std::uint64_t number =
+      uniform64({seeds_[one.row - first_], Stream::kBranches}, k + 1, static_cast<std::uint32_t>(t));
   const double more = kUnguided * sum / weight_of_values(law.weights(), next, values),
                all = (1.0 + kUnguided) * sum;
   const TokenId token = draw_by_value(law.weights(), next, values, more, all, number);
@@ -102,8 +102,8 @@ double PatternScorer::run_tries(std::size_t k) {
     tries_.push_back({.row = row, .first = t, .state = trace_.at(row, t)});
     branch_texts_.push_back({row, tokens, length});
   }
-  const double flops = texts_.branch(
-      branch_texts_, [&](std::size_t b, std::size_t length, const NextTokenLaw& law) {
+  const double flops =
+      texts_.branch(branch_texts_, [&](std::size_t b, std::size_t length, const NextTokenLaw& law) {
         Try& one = tries_[b];
         return try_step(one, k, length - rows.prompt[one.row], law);
       });

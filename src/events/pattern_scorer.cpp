@@ -70,8 +70,8 @@ Decoder::Choice PatternScorer::step(std::size_t row, std::size_t t, const NextTo
     const auto values = tables_.outside(trace_.steps - t - 1);
     const std::size_t at = row * trace_.steps + t;
     trace_.chance[at] = sum_of_values(law.weights_before(), next, values) / law.total_before();
-    trace_.deployed[at] = sampling_.cuts() ? sum_of_values(law.weights(), next, values) / law.total()
-                                           : trace_.chance[at];
+    trace_.deployed[at] =
+        sampling_.cuts() ? sum_of_values(law.weights(), next, values) / law.total() : trace_.chance[at];
     if (pays && !tables_.one_step())
       trace_.open[at] = weight_of_values(law.weights_before(), next, values) / law.total_before();
     if (in_order_) {

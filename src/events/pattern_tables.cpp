@@ -51,7 +51,10 @@ std::vector<std::size_t> distances(const TokenAutomaton& automaton,
 
 PatternTables::PatternTables(const TokenAutomaton& automaton, std::size_t max_tokens,
                              std::vector<double> chances)
-    : n_states_(automaton.n_states()), chances_(std::move(chances)), returns_(n_states_, 0), roots_(n_states_, 0) {
+    : n_states_(automaton.n_states()),
+      chances_(std::move(chances)),
+      returns_(n_states_, 0),
+      roots_(n_states_, 0) {
   for (std::uint32_t s = 0; s < n_states_; ++s) {
     roots_[s] = automaton.is_root(s);
     from_start_ = from_start_ || (automaton.is_root(s) && automaton.accepts_at_end(s));
@@ -78,9 +81,8 @@ PatternTables::PatternTables(const TokenAutomaton& automaton, std::size_t max_to
     changed = false;
     for (std::size_t s = 0; s < n_states_; ++s) {
       if (returns_[s] != 0) continue;
-      returns_[s] = std::any_of(next[s].begin(), next[s].end(), [&](std::uint32_t to) {
-        return roots_[to] != 0 || returns_[to] != 0;
-      });
+      returns_[s] = std::any_of(next[s].begin(), next[s].end(),
+                                [&](std::uint32_t to) { return roots_[to] != 0 || returns_[to] != 0; });
       changed = changed || returns_[s] != 0;
     }
   }

@@ -21,9 +21,7 @@ class PatternTables {
   bool open(std::uint32_t state, std::size_t left) const { return open_[left * n_states_ + state] != 0; }
   // Has nothing of the pattern begun in this state, at step t? Where a root is accepted at the end of a text, all that may
   // come to that has begun with the text: then the only root is where it starts.
-  bool is_root(std::uint32_t state, std::size_t t) const {
-    return from_start_ ? t == 0 : roots_[state] != 0;
-  }
+  bool is_root(std::uint32_t state, std::size_t t) const { return from_start_ ? t == 0 : roots_[state] != 0; }
   // Can a text in this state come to a root after its next token?
   bool returns(std::uint32_t state) const { return returns_[state] != 0; }
   // Whoever leaves the roots is accepted by that very token.
@@ -40,12 +38,12 @@ class PatternTables {
 
  private:
   std::size_t n_states_;
-  std::vector<double> chances_;          // [n_states]
-  std::vector<std::uint8_t> open_;       // [max_tokens + 1, n_states]
-  std::vector<std::uint8_t> returns_;    // [n_states]
-  std::vector<double> outside_;          // [max_tokens + 1, n_states]
+  std::vector<double> chances_;        // [n_states]
+  std::vector<std::uint8_t> open_;     // [max_tokens + 1, n_states]
+  std::vector<std::uint8_t> returns_;  // [n_states]
+  std::vector<double> outside_;        // [max_tokens + 1, n_states]
   std::vector<std::uint32_t> best_;
-  std::vector<std::uint8_t> roots_;      // [n_states]
+  std::vector<std::uint8_t> roots_;  // [n_states]
   bool one_step_ = false, from_start_ = false;
 };
 

@@ -45,7 +45,9 @@ TEST_F(GenerateTest, SaysWhatTruthCounts) {
     at = stop + 1;
   }
   EXPECT_GT(found, 20u);
-  ASSERT_EQ(run("truth " + about + "--contains e --within 6 --samples 200 --quiet --out '" + path("t") + "'").code, 0);
+  ASSERT_EQ(
+      run("truth " + about + "--contains e --within 6 --samples 200 --quiet --out '" + path("t") + "'").code,
+      0);
   EXPECT_EQ(json("truth show '" + path("t") + "'").at("events")[0].at("count").get<std::size_t>(), found);
 }
 

@@ -43,7 +43,8 @@ class ChainModel {
     const std::string layer = "model.layers.0.";
     put(layer + "input_layernorm.weight", {kWidth}, 0.1, 1.0);
     put(layer + "post_attention_layernorm.weight", {kWidth}, 0.1, 1.0);
-    for (const char* m : {"q", "k", "v"}) put(layer + "self_attn." + m + "_proj.weight", {kWidth, kWidth}, 0.5);
+    for (const char* m : {"q", "k", "v"})
+      put(layer + "self_attn." + m + "_proj.weight", {kWidth, kWidth}, 0.5);
     put(layer + "self_attn.o_proj.weight", {kWidth, kWidth}, 0.0);
     put(layer + "mlp.gate_proj.weight", {kHidden, kWidth}, 0.4);
     put(layer + "mlp.up_proj.weight", {kHidden, kWidth}, 0.4);
@@ -112,7 +113,8 @@ double exact(const std::vector<std::vector<double>>& p, const TokenAutomaton& au
     std::vector<double> next(kVocab * n, 0.0);
     for (std::size_t a = 0; a < kVocab; ++a)
       for (std::uint32_t s = 0; s < n; ++s)
-        for (std::size_t v = 0; v < kVocab; ++v) next[a * n + s] += p[a][v] * now[v * n + automaton.next(s)[v]];
+        for (std::size_t v = 0; v < kVocab; ++v)
+          next[a * n + s] += p[a][v] * now[v * n + automaton.next(s)[v]];
     now = std::move(next);
   }
   return now[automaton.start()];  // after token 0
@@ -134,8 +136,13 @@ TokenTexts letters() {
 std::vector<ChainEvent> chain_events(const std::vector<std::vector<double>>& p) {
   std::vector<ChainEvent> out;
   const auto add = [&](const std::string& name, const ByteDfa& dfa) {
-    const auto pattern = std::make_shared<const TextPattern>(TextPattern{
-        .kind = "contains", .value = name, .automaton = TokenAutomaton(dfa, letters(), {}), .dfa = dfa, .texts = letters(), .text = name});
+    const auto pattern =
+        std::make_shared<const TextPattern>(TextPattern{.kind = "contains",
+                                                        .value = name,
+                                                        .automaton = TokenAutomaton(dfa, letters(), {}),
+                                                        .dfa = dfa,
+                                                        .texts = letters(),
+                                                        .text = name});
     out.push_back({name, std::make_shared<const ContinuationEvent>(pattern, chain_sampling()),
                    std::log(exact(p, pattern->automaton))});
   };
@@ -154,19 +161,21 @@ std::vector<ChainEvent> chain_events(const std::vector<std::vector<double>>& p) 
   return out;
 }
 
-using AskChain = std::function<Estimate(const Transformer&, const ContinuationEvent&, std::uint64_t, ThreadPool&)>;
+using AskChain =
+    std::function<Estimate(const Transformer&, const ContinuationEvent&, std::uint64_t, ThreadPool&)>;
 
 std::vector<std::pair<std::string, AskChain>> ways() {
   static const OnePrompt law;
-  return {{"payoff", [](auto& m, auto& e, std::uint64_t seed, ThreadPool& pool) {
-             return payoff(m, law, e, {.budget = 2000, .seed = seed}, pool);
-           }},
-          {"trajectory", [](auto& m, auto& e, std::uint64_t seed, ThreadPool& pool) {
-             return trajectory(m, law, e, {.budget = 20000, .seed = seed}, pool);
-           }},
-          {"static", [](auto& m, auto& e, std::uint64_t seed, ThreadPool& pool) {
-             return static_split(m, law, e, {.budget = 40000, .seed = seed}, pool);
-           }}};
+  return {
+      {"payoff", [](auto& m, auto& e, std::uint64_t seed,
+                    ThreadPool& pool) { return payoff(m, law, e, {.budget = 2000, .seed = seed}, pool); }},
+      {"trajectory",
+       [](auto& m, auto& e, std::uint64_t seed, ThreadPool& pool) {
+         return trajectory(m, law, e, {.budget = 20000, .seed = seed}, pool);
+       }},
+      {"static", [](auto& m, auto& e, std::uint64_t seed, ThreadPool& pool) {
+         return static_split(m, law, e, {.budget = 40000, .seed = seed}, pool);
+       }}};
 }
 
 int run(const SeedOptions& o) {
@@ -188,7 +197,8 @@ int run(const SeedOptions& o) {
   in_parallel(cells.size() * o.seeds, o.threads, [&](std::size_t i, ThreadPool& pool) {
     if (o.seconds > 0.0 && watch.seconds() > o.seconds) return false;
     Cell& cell = cells[i % cells.size()];
-    const Estimate e = cell.way->second(chain.model(), *cell.event->event, derived_seed(7, o.first + i / cells.size()), pool);
+    const Estimate e = cell.way->second(chain.model(), *cell.event->event,
+                                        derived_seed(7, o.first + i / cells.size()), pool);
     const std::lock_guard lock(guard);
     cell.tally.add(e, cell.event->log_p);
     return true;
@@ -199,7 +209,8 @@ int run(const SeedOptions& o) {
   fmt::print("pattern,method,p,{}\n", SeedTally::kHeader);
   for (const Cell& c : cells) {
     if (c.tally.n == 0.0) continue;
-    const std::string line = fmt::format("{},{},{:.3e},{}", c.event->name, c.way->first, std::exp(c.event->log_p), c.tally.csv());
+    const std::string line =
+        fmt::format("{},{},{:.3e},{}", c.event->name, c.way->first, std::exp(c.event->log_p), c.tally.csv());
     fmt::print("{}\n", line);
     out << line << '\n';
     good = good && std::abs(c.tally.z()) < 4.0 && (c.way->first != "payoff" || c.tally.coverage() > 0.9);

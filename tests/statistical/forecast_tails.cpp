@@ -28,7 +28,8 @@ struct Tally {
   }
   void print(const char* what, double queries) const {
     fmt::print("| {} | {:g} | {:.2f} | {:+.2f} | {:.0f} % | {:.0f} % | {:.0f} % |\n", what, queries,
-               std::sqrt(squares / n), bias / n, 100.0 * within_ten / n, 100.0 * covered / n, 100.0 * held / maxima);
+               std::sqrt(squares / n), bias / n, 100.0 * within_ten / n, 100.0 * covered / n,
+               100.0 * held / maxima);
   }
 };
 

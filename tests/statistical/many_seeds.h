@@ -21,7 +21,7 @@ struct SeedTally {
   void add(const Estimate& e, double log_p) {
     constexpr double kRounding = 1e-6;  // of fp32 logits, where an answer has no other error
     const double ratio = std::exp(e.log_p - log_p);
-    const bool is_below = log_p < e.log_low - kRounding, is_above = log_p > e.log_high + kRounding;
+    const bool is_below = log_p<e.log_low - kRounding, is_above = log_p> e.log_high + kRounding;
     *this += {.n = 1.0,
               .sum = ratio,
               .squares = ratio * ratio,
@@ -38,8 +38,9 @@ struct SeedTally {
   double coverage() const { return held / n; }
   static constexpr const char* kHeader = "seeds,mean,error,z,sd,held,below,above,zeros,work";
   std::string csv() const {
-    return fmt::format("{:.0f},{:.5f},{:.5f},{:.2f},{:.3f},{:.4f},{:.4f},{:.4f},{:.4f},{:.0f}", n, mean(), error(), z(),
-                       std::sqrt(variance()), coverage(), below / n, above / n, zeros / n, work / n);
+    return fmt::format("{:.0f},{:.5f},{:.5f},{:.2f},{:.3f},{:.4f},{:.4f},{:.4f},{:.4f},{:.0f}", n, mean(),
+                       error(), z(), std::sqrt(variance()), coverage(), below / n, above / n, zeros / n,
+                       work / n);
   }
 };
 
@@ -53,20 +54,28 @@ struct SeedOptions {
 inline SeedOptions seed_options(int argc, char** argv, SeedOptions o = {}) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string key = argv[i], value = argv[i + 1];
-    if (key == "--seeds") o.seeds = std::stoull(value);
-    else if (key == "--first") o.first = std::stoull(value);
-    else if (key == "--threads") o.threads = std::stoull(value);
-    else if (key == "--seconds") o.seconds = std::stod(value);
-    else if (key == "--only") o.only = value;
-    else if (key == "--out") o.out = value;
-    else throw InputError("{}: expected --first, --seeds, --threads, --seconds, --only or --out", key);
+    if (key == "--seeds")
+      o.seeds = std::stoull(value);
+    else if (key == "--first")
+      o.first = std::stoull(value);
+    else if (key == "--threads")
+      o.threads = std::stoull(value);
+    else if (key == "--seconds")
+      o.seconds = std::stod(value);
+    else if (key == "--only")
+      o.only = value;
+    else if (key == "--out")
+      o.out = value;
+    else
+      throw InputError("{}: expected --first, --seeds, --threads, --seconds, --only or --out", key);
   }
   if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
   return o;
 }
 
 // body(i, pool) for every i < n, each thread with a pool of its own; a thread ends when body says false.
-inline void in_parallel(std::size_t n, std::size_t threads, const std::function<bool(std::size_t, ThreadPool&)>& body) {
+inline void in_parallel(std::size_t n, std::size_t threads,
+                        const std::function<bool(std::size_t, ThreadPool&)>& body) {
   std::atomic<std::size_t> next = 0;
   std::vector<std::thread> workers;
   for (std::size_t w = 0; w < threads; ++w)

@@ -21,7 +21,10 @@ namespace deeptail {
 namespace {
 
 struct Form {
-  explicit Form(bool llama) : name(llama ? "llama" : "tl"), tiny(llama, llama ? 5 : 7), laws(tiny.model()),
+  explicit Form(bool llama)
+      : name(llama ? "llama" : "tl"),
+        tiny(llama, llama ? 5 : 7),
+        laws(tiny.model()),
         questions(tiny_questions(tiny.model(), llama ? 3.6 : 4.0, llama ? 4.0 : 16.0)) {}
   std::string name;
   TinyModel tiny;
@@ -29,7 +32,8 @@ struct Form {
   std::vector<TinyQuestion> questions;
 };
 
-using Ask = std::function<Estimate(const Form&, const TinyLaw&, const TinyQuestion&, std::uint64_t seed, ThreadPool&)>;
+using Ask = std::function<Estimate(const Form&, const TinyLaw&, const TinyQuestion&, std::uint64_t seed,
+                                   ThreadPool&)>;
 struct Estimator {
   std::string name;
   bool patterns_only, has_interval;
@@ -46,10 +50,12 @@ ContinuationEvent with_nonsense(const ContinuationEvent& event) {
 
 Estimate payoff_of(const Form& f, const TinyLaw& l, const TinyQuestion& q, PayoffLevels levels, double budget,
                    std::uint64_t seed, ThreadPool& pool) {
-  return payoff(f.tiny.model(), *l.law, *q.pattern(), {.budget = budget, .levels = levels, .seed = seed}, pool);
+  return payoff(f.tiny.model(), *l.law, *q.pattern(), {.budget = budget, .levels = levels, .seed = seed},
+                pool);
 }
 
-Estimate nonsense_payoff(const Form& f, const TinyLaw& l, const TinyQuestion& q, std::uint64_t seed, ThreadPool& pool) {
+Estimate nonsense_payoff(const Form& f, const TinyLaw& l, const TinyQuestion& q, std::uint64_t seed,
+                         ThreadPool& pool) {
   const std::size_t n = 200;
   const ContinuationPayoff paying(with_nonsense(*q.pattern()), 2);
   const auto scorer = paying.scorer(f.tiny.model(), *l.law, {}, pool);
@@ -68,25 +74,31 @@ Estimate nonsense_trajectory(const Form& f, const TinyLaw& l, const TinyQuestion
 
 std::vector<Estimator> estimators() {
   return {
-      {"payoff", true, true, 1, [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
+      {"payoff", true, true, 1,
+       [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
          return payoff_of(f, l, q, PayoffLevels::kNone, 500, seed, pool);
        }},
-      {"payoff levels", true, true, 1, [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
+      {"payoff levels", true, true, 1,
+       [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
          return payoff_of(f, l, q, PayoffLevels::kAlways, 2000, seed, pool);
        }},
-      {"static", false, true, 1, [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
+      {"static", false, true, 1,
+       [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
          return static_split(f.tiny.model(), *l.law, *q.event, {.budget = 6000, .seed = seed}, pool);
        }},
-      {"trajectory", true, true, 1, [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
+      {"trajectory", true, true, 1,
+       [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
          return trajectory(f.tiny.model(), *l.law, *q.pattern(), {.budget = 2000, .seed = seed}, pool);
        }},
-      {"mc", false, true, 1, [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
+      {"mc", false, true, 1,
+       [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
          return mc(f.tiny.model(), *l.law, *q.event, {.budget = 2000, .seed = seed}, pool);
        }},
       {"nonsense payoff", true, false, 1, nonsense_payoff},
-      {"nonsense static", true, true, 4, [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
-         return tokensplit(f.tiny.model(), *l.law, with_nonsense(*q.pattern()), {.budget = 4000, .seed = seed, .moves = 16},
-                           pool);
+      {"nonsense static", true, true, 4,
+       [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
+         return tokensplit(f.tiny.model(), *l.law, with_nonsense(*q.pattern()),
+                           {.budget = 4000, .seed = seed, .moves = 16}, pool);
        }},
       {"nonsense trajectory", true, false, 1, nonsense_trajectory},
   };
@@ -107,7 +119,8 @@ struct Cell {
 SeedTally ask_block(const Cell& cell, std::uint64_t first, std::uint64_t n, ThreadPool& pool) {
   SeedTally t;
   for (std::uint64_t seed = first; seed < first + n; ++seed) {
-    const Estimate e = cell.estimator->ask(*cell.form, *cell.law, *cell.question, derived_seed(1789, seed), pool);
+    const Estimate e =
+        cell.estimator->ask(*cell.form, *cell.law, *cell.question, derived_seed(1789, seed), pool);
     t.add(e, std::log(cell.p));
   }
   return t;
@@ -142,8 +155,8 @@ void print(const Cell& c, std::ostream* out) {
 // By estimator: how means and intervals did, over all laws and events of both models.
 bool summarise(const std::vector<Cell>& cells, const std::vector<Estimator>& all) {
   bool good = true;
-  fmt::print("\n{:20} {:>6} {:>7} {:>6} {:>8} {:>6} {:>6} {:>6} {:>6}\n", "estimator", "cells", "z > 3", "worst", "coverage", "least",
-             "most", "< 93", "> 97");
+  fmt::print("\n{:20} {:>6} {:>7} {:>6} {:>8} {:>6} {:>6} {:>6} {:>6}\n", "estimator", "cells", "z > 3",
+             "worst", "coverage", "least", "most", "< 93", "> 97");
   for (const Estimator& e : all) {
     double n = 0.0, far = 0.0, worst = 0.0, sum = 0.0, least = 1.0, most = 0.0, low = 0.0, high = 0.0;
     for (const Cell& c : cells) {
@@ -160,7 +173,8 @@ bool summarise(const std::vector<Cell>& cells, const std::vector<Estimator>& all
     }
     if (n == 0.0) continue;
     fmt::print("{:20} {:6.0f} {:7.0f} {:6.1f}", e.name, n, far, worst);
-    if (e.has_interval) fmt::print(" {:8.4f} {:6.3f} {:6.3f} {:6.0f} {:6.0f}", sum / n, least, most, low, high);
+    if (e.has_interval)
+      fmt::print(" {:8.4f} {:6.3f} {:6.3f} {:6.0f} {:6.0f}", sum / n, least, most, low, high);
     fmt::print("\n");
     // One mean in 370 is off by three standard errors by chance; one in 15,000 by four.
     good = good && far <= 1.0 + 0.02 * n && std::abs(worst) < 4.5 && (!e.has_interval || low == 0.0);

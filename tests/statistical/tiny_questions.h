@@ -38,7 +38,8 @@ struct TinyLaw {
 // The law of the next token of a tiny model after any tokens, by whole forward passes.
 class TinyNext {
  public:
-  TinyNext(const Transformer& model, const SamplingConfig& sampling) : model_(model), law_(sampling, kTinyVocab) {}
+  TinyNext(const Transformer& model, const SamplingConfig& sampling)
+      : model_(model), law_(sampling, kTinyVocab) {}
   std::vector<double> operator()(const std::vector<TokenId>& tokens) {
     const std::size_t d = model_.config().d_model;
     resid_.resize(d);
@@ -77,14 +78,16 @@ class TinyLaws {
   const std::vector<TinyLaw>& all() const { return laws_; }
 
  private:
-  std::vector<TokenId> encoded(const std::string& text) const { return subject_.tokenizer->tokenizer.encode(text); }
+  std::vector<TokenId> encoded(const std::string& text) const {
+    return subject_.tokenizer->tokenizer.encode(text);
+  }
   void add(const std::string& name, const std::string& rest,
            std::vector<std::pair<std::vector<TokenId>, double>> inputs) {
     bodies_.push_back("{\"format\": \"deeptail-law-1\", " + rest + "}");
     laws_.push_back({name, parse_law(bodies_.back(), name, "", &subject_), std::move(inputs)});
   }
   void add_pool() {
-    const std::pair<const char*, int> prompts[] = {{"ab", 1}, {"ba", 2},   {"c d", 1}, {"dab", 3},
+    const std::pair<const char*, int> prompts[] = {{"ab", 1},  {"ba", 2},  {"c d", 1}, {"dab", 3},
                                                    {"a a", 1}, {"bca", 1}, {"dd", 4},  {"cc b", 3}};
     std::string list;
     std::vector<std::pair<std::vector<TokenId>, double>> inputs;
@@ -98,7 +101,8 @@ class TinyLaws {
     std::vector<std::pair<std::vector<TokenId>, double>> inputs;
     const std::pair<const char*, double> first[] = {{"a", 0.25}, {"dd", 0.75}};
     for (const auto& [x, p] : first)
-      for (const char* y : {"b", "c", "ab", " "}) inputs.emplace_back(encoded(std::string(x) + "c" + y), p / 4.0);
+      for (const char* y : {"b", "c", "ab", " "})
+        inputs.emplace_back(encoded(std::string(x) + "c" + y), p / 4.0);
     add("template",
         R"("kind": "template", "text": "{x}c{y}", "slots": {"x": {"list": ["a", {"text": "dd", "weight": 3}]},
            "y": {"list": ["b", "c", "ab", " "]}})",
@@ -170,16 +174,19 @@ class LetterJudge final : public TextScore {
 struct TinyQuestion {
   std::string name;
   std::shared_ptr<const Event> event;
-  std::function<bool(const std::string& text, std::span<const TokenId> prompt, std::span<const TokenId> said)> happens;
+  std::function<bool(const std::string& text, std::span<const TokenId> prompt, std::span<const TokenId> said)>
+      happens;
   const ContinuationEvent* pattern() const { return event->continuation(); }
   bool next_token = false;  // one token is all that is drawn
 };
 
 inline std::shared_ptr<const ProbeScore> tiny_probe(const Transformer& model, double threshold) {
   std::vector<float> direction;
-  for (std::size_t i = 0; i < model.config().d_model; ++i) direction.push_back(i % 3 == 0 ? 0.8f : i % 3 == 1 ? -0.5f : 0.3f);
+  for (std::size_t i = 0; i < model.config().d_model; ++i)
+    direction.push_back(i % 3 == 0 ? 0.8f : i % 3 == 1 ? -0.5f : 0.3f);
   return std::make_shared<const ProbeScore>(std::make_shared<const Probe>(
-      ProbeFile{.layer = 0, .place = ProbeFile::Place::kContinuation, .direction = direction, .name = "probe"},
+      ProbeFile{
+          .layer = 0, .place = ProbeFile::Place::kContinuation, .direction = direction, .name = "probe"},
       threshold, model));
 }
 
@@ -196,25 +203,31 @@ inline std::vector<TinyQuestion> tiny_questions(const Transformer& model, double
                      return e.happens(text, said);
                    }});
   const std::vector<TokenId> stop = {kTinyStop}, target = {2};
-  out.push_back({.name = "target 2, sampled",
-                 .event = std::make_shared<const ContinuationEvent>(
-                     std::make_shared<const TextPattern>(TextPattern{
-                         .kind = "tokens-any", .value = "2", .automaton = TokenAutomaton::any_of(target, kTinyVocab, stop)}),
-                     tiny_sampling(1)),
-                 .happens = [](const std::string&, auto, std::span<const TokenId> said) { return said[0] == 2; },
-                 .next_token = true});
+  out.push_back(
+      {.name = "target 2, sampled",
+       .event = std::make_shared<const ContinuationEvent>(
+           std::make_shared<const TextPattern>(
+               TextPattern{.kind = "tokens-any",
+                           .value = "2",
+                           .automaton = TokenAutomaton::any_of(target, kTinyVocab, stop)}),
+           tiny_sampling(1)),
+       .happens = [](const std::string&, auto, std::span<const TokenId> said) { return said[0] == 2; },
+       .next_token = true});
   const auto texts = std::make_shared<const TokenTexts>(tiny_token_texts());
   out.push_back({.name = "judge",
                  .event = std::make_shared<const FinishedTextEvent>(
                      EventSpec{.kind = EventKind::kJudge, .value = "judge", .within = kQuestionSteps},
                      std::make_shared<const LetterJudge>(judged), sampling, texts),
-                 .happens = [judged](const std::string& text, auto, auto) { return LetterJudge::value(text) - judged >= 0.0; }});
+                 .happens = [judged](const std::string& text, auto, auto) {
+                   return LetterJudge::value(text) - judged >= 0.0;
+                 }});
   const auto probe = tiny_probe(model, probed);
   out.push_back({.name = "probe",
                  .event = std::make_shared<const FinishedTextEvent>(
-                     EventSpec{.kind = EventKind::kProbe, .value = "probe", .within = kQuestionSteps}, probe, sampling,
-                     texts),
-                 .happens = [probe](const std::string&, std::span<const TokenId> prompt, std::span<const TokenId> said) {
+                     EventSpec{.kind = EventKind::kProbe, .value = "probe", .within = kQuestionSteps}, probe,
+                     sampling, texts),
+                 .happens = [probe](const std::string&, std::span<const TokenId> prompt,
+                                    std::span<const TokenId> said) {
                    thread_local ThreadPool pool(1);
                    if (!said.empty() && said.back() == kTinyStop) said = said.first(said.size() - 1);
                    const SampledText text{prompt, said};

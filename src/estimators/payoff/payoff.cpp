@@ -24,8 +24,8 @@ constexpr double kMostShare = 0.05;  // of the answer, that one text may pay
 // interval for a sum of weighted rare counts, in which one more text pays as much as the largest. With many that
 // pay it is that of a normal law, and the replicas' spread says more.
 double log_most_of_weights(const WeightSums& sums, double confidence) {
-  const double largest = sums.largest_share(),
-               spread = std::exp(sums.log_sum_squares - 2.0 * sums.log_sum) - 1.0 / static_cast<double>(sums.count);
+  const double largest = sums.largest_share(), spread = std::exp(sums.log_sum_squares - 2.0 * sums.log_sum) -
+                                                        1.0 / static_cast<double>(sums.count);
   const double variance = std::max(0.0, spread) + largest * largest, mean = 1.0 + largest;
   const double degrees = 2.0 * mean * mean / variance;
   return std::log(0.5 * variance / mean * chi_squared_upper_quantile(0.5 - 0.5 * confidence, degrees));
@@ -104,8 +104,8 @@ class Payoff {
     const auto n = static_cast<std::uint64_t>(std::max(fewest, left() * unit_ / flops_per_text_));
     PayoffSample sample(model_, law_, *learnt_, branches_, config_.replicas,
                         derived_seed(config_.seed, kPlainPart), pool_);
-    const std::uint64_t done =
-        for_each_batch(0, n, [&](std::uint64_t first, std::size_t count) { sample.run(first, count); }, watch_);
+    const std::uint64_t done = for_each_batch(
+        0, n, [&](std::uint64_t first, std::size_t count) { sample.run(first, count); }, watch_);
     work_ += sample.work();
     std::vector<SplittingRun> runs;
     for (const PayoffSample::Replica& replica : sample.replicas()) {
@@ -121,7 +121,8 @@ class Payoff {
     if (done < n) e.warnings.push_back(fmt::format("ended after {} of {} texts", done, n));
     const WeightSums all = sample.all();
     const bool paid = !std::isinf(all.log_sum);
-    if (paid) e.log_high = std::min(0.0, std::max(e.log_high, e.log_p + log_most_of_weights(all, e.confidence)));
+    if (paid)
+      e.log_high = std::min(0.0, std::max(e.log_high, e.log_p + log_most_of_weights(all, e.confidence)));
     e.diagnostics.insert(e.diagnostics.end(), {{"texts", static_cast<double>(done)},
                                                {"branches", static_cast<double>(branches_)},
                                                {"effective_texts", paid ? all.effective() : 0.0},
@@ -208,8 +209,9 @@ void PayoffConfig::validate() const {
   if (budget != 0.0 && !(budget >= 100.0 && std::isfinite(budget)))
     throw InputError("budget {}: payoff needs at least 100 texts", budget);
   if (replicas < 2 || replicas > kMostReplicas)
-    throw InputError("{} replicas: expected at least 2, since the interval comes from their spread, and at most {}",
-                     replicas, kMostReplicas);
+    throw InputError(
+        "{} replicas: expected at least 2, since the interval comes from their spread, and at most {}",
+        replicas, kMostReplicas);
   if (branches > kMostAskedBranches)
     throw InputError("{} branches: expected at most {}", branches, kMostAskedBranches);
 }
@@ -231,7 +233,8 @@ Estimate payoff(const Transformer& model, const InputLaw& law, const Continuatio
                 const PayoffConfig& wanted, ThreadPool& pool, const Watch& watch) {
   wanted.validate();
   if (event.sampling().greedy)
-    throw InputError("payoff needs a continuation that is sampled: after an input a greedy one is always the same");
+    throw InputError(
+        "payoff needs a continuation that is sampled: after an input a greedy one is always the same");
   PayoffConfig config = wanted;
   if (config.budget == 0.0) config.budget = text_budget(model.config(), law, event);
   const Stopwatch stopwatch;

@@ -90,8 +90,8 @@ class InputParticles final {
   Numbers numbers_;
   Inputs inputs_;  // made from them
   std::size_t answer_length_;
-  Inputs answers_, paid_;             // [particles, answer_length]
-  std::vector<double> log_payoffs_;   // [particles], of events that pay
+  Inputs answers_, paid_;            // [particles, answer_length]
+  std::vector<double> log_payoffs_;  // [particles], of events that pay
   mutable std::vector<TokenId> texts_;
   Work work_;
   // Of one step. Proposals that change the input or the event's numbers come first in changed_.

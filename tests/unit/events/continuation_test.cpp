@@ -57,13 +57,15 @@ TEST(Continuation, ScoresAndPayoffsHaveTheExactMean) {
       EXPECT_NEAR(hits.mean, p, 4.0 * std::sqrt(p / static_cast<double>(n)) + 4.0 / static_cast<double>(n));
 
       std::vector<double> nonsense;
-      for (std::size_t s = 0; s < event.chances().size(); ++s) nonsense.push_back(0.01 + 0.07 * static_cast<double>(s % 5));
+      for (std::size_t s = 0; s < event.chances().size(); ++s)
+        nonsense.push_back(0.01 + 0.07 * static_cast<double>(s % 5));
       for (const ContinuationEvent& guess :
            {event, event.with_chances(nonsense), event.learnt(tiny.model(), law, {.texts = 64}, pool)}) {
         const ContinuationPayoff paying(guess, 2);
         const auto scorer = paying.scorer(tiny.model(), law, {}, pool);
         scorer->scores(texts.all(), scores);
-        const MeanAndError paid = mean_of(n, [&](std::size_t i) { return std::exp(scorer->log_payoffs()[i]); });
+        const MeanAndError paid =
+            mean_of(n, [&](std::size_t i) { return std::exp(scorer->log_payoffs()[i]); });
         // Payoffs have long tails: the standard error of a few hundred says little.
         if (n >= 4000) EXPECT_NEAR(paid.mean, p, 4.0 * paid.error + 1e-9);
       }
@@ -126,7 +128,8 @@ TEST(Continuation, HeldTextsScoreAsAnewAndCrossAgain) {
     ++crossed;
     for (std::size_t t = at.number; t < kSteps; ++t) {
       const double u = unit_double(uniform64({9, Stream::kMoves}, i, static_cast<std::uint32_t>(t)));
-      texts.numbers[i * kSteps + t] = static_cast<std::uint64_t>(std::ldexp(t == at.number ? u * at.share : u, 64));
+      texts.numbers[i * kSteps + t] =
+          static_cast<std::uint64_t>(std::ldexp(t == at.number ? u * at.share : u, 64));
     }
   }
   EXPECT_GE(crossed, n / 2);
