@@ -24,9 +24,11 @@ constexpr double kMostShare = 0.05;  // of the answer, that one text may pay
 // interval for a sum of weighted rare counts, in which one more text pays as much as the largest. With many that
 // pay it is that of a normal law, and the replicas' spread says more.
 double log_most_of_weights(const WeightSums& sums, double confidence) {
-  const double largest = sums.largest_share(), spread = std::exp(sums.log_sum_squares - 2.0 * sums.log_sum) -
-                                                        1.0 / static_cast<double>(sums.count);
+  const auto n = static_cast<double>(sums.count);
+  const double squares = std::exp(sums.log_sum_squares - 2.0 * sums.log_sum), spread = squares - 1.0 / n;
+  const double largest = sums.largest_share() * std::max(0.0, spread / squares);  // nothing where all pay alike
   const double variance = std::max(0.0, spread) + largest * largest, mean = 1.0 + largest;
+  if (!(variance > 1e-12)) return 0.0;
   const double degrees = 2.0 * mean * mean / variance;
   return std::log(0.5 * variance / mean * chi_squared_upper_quantile(0.5 - 0.5 * confidence, degrees));
 }

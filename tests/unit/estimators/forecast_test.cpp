@@ -141,6 +141,30 @@ TEST(ChanceCurve, SharesOfDigitsAreThoseOfTheirSum) {
   EXPECT_GT(held, levels * 85 / 100) << levels;
 }
 
+// The chance that the largest of n prompts lies in its interval, exactly, on average over runs of splitting.
+TEST(ChanceCurve, IntervalsHoldTheLargestOfNPrompts) {
+  const TokenTables law = digits();
+  ThreadPool pool(2);
+  const std::vector<double> queries = {1e3, 1e4, 1e6};
+  const auto runs = sized<std::uint64_t>(6, 1);
+  double held = 0.0;
+  for (std::uint64_t seed = 1; seed <= runs; ++seed) {
+    const ChanceCurve curve = chance_curve(law, digit_chances, 1e6, {.budget = 2e4, .seed = seed}, pool);
+    for (const WorstOf& w : worst_by_curve(curve, queries)) {
+      EXPECT_LE(w.log_worst_low, w.log_low);
+      EXPECT_GE(w.log_worst_high, w.log_high);
+      // Chances are a quarter apart: the largest is at most x unless one is beyond.
+      const double above = w.queries * std::exp(log_share_of(w.log_worst_high + 1e-6)),
+                   from = w.queries * std::exp(log_share_of(w.log_worst_low));
+      held += (std::exp(-above) - std::exp(-from)) / static_cast<double>(runs * queries.size());
+    }
+  }
+  if (runs > 1) {
+    EXPECT_GE(held, 0.93);
+    EXPECT_LE(held, 0.995);
+  }
+}
+
 TEST(ChanceCurve, IsTheSameForAnyThreadsAndEndsWhereNothingIsBetter) {
   const TokenTables law = digits();
   std::vector<double> first;
