@@ -26,6 +26,7 @@
 #include "deeptail/event.h"
 
 #include "deeptail/activations.h"
+#include "deeptail/all_tokens.h"
 #include "deeptail/prior.h"
 
 #include "deeptail/any_particles.h"
