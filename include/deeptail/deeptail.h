@@ -26,7 +26,6 @@
 #include "deeptail/event.h"
 
 #include "deeptail/activations.h"
-#include "deeptail/all_tokens.h"
 #include "deeptail/prior.h"
 
 #include "deeptail/any_particles.h"
@@ -34,6 +33,7 @@
 #include "deeptail/kernels.h"
 #include "deeptail/splitting.h"
 
+#include "deeptail/all_tokens.h"
 #include "deeptail/estimators.h"
 #include "deeptail/forecast.h"
 #include "deeptail/ga_amls.h"

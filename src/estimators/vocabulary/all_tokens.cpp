@@ -138,15 +138,14 @@ class AllRun {
     learnt_ = true;
   }
 
-  // Those that the draws so far saw too little of, the better known ones first. Returns what they will take.
+  // Those that the draws so far saw too little of, those that were seen and the likelier ones first.
+  // Returns what they will take.
   double choose_alone() {
     std::vector<std::size_t> poor;
     for (std::size_t i = 0; i < known_.size(); ++i)
       if (known_[i].effective < kPoorlySeen && within(known_[i].log_guess, 3.0)) poor.push_back(i);
-    std::stable_sort(poor.begin(), poor.end(), [&](std::size_t a, std::size_t b) {
-      return std::pair(known_[a].effective, known_[a].log_guess) >
-             std::pair(known_[b].effective, known_[b].log_guess);
-    });
+    const auto key = [&](std::size_t i) { return std::pair(known_[i].effective > 0.0, known_[i].log_guess); };
+    std::stable_sort(poor.begin(), poor.end(), [&](std::size_t a, std::size_t b) { return key(a) > key(b); });
     const auto most = static_cast<std::size_t>(kAloneShare * config_.budget / kAloneBudget);
     poor.resize(std::min(poor.size(), most));
     for (const std::size_t i : poor) {

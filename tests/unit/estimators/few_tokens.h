@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "subject.h"
+#include "unit/estimators/subject.h"
 
 namespace deeptail {
 
