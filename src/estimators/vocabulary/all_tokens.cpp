@@ -19,6 +19,7 @@ namespace {
 constexpr double kFirstShare = 0.04, kScanAllShare = 0.1, kLearnShare = 0.14, kAloneShare = 0.08;
 constexpr std::size_t kLearnRounds = 2;
 constexpr double kCountedHits = 100.0;  // that the draws that count are expected to see, at least
+constexpr double kPriorShare = 0.125;   // of the draws that count
 constexpr double kPoorlySeen = 6.0;     // hits of equal weight in the last draws to learn from: too few
 constexpr double kAloneBudget = 3e4;    // of a target that is asked about alone
 constexpr std::size_t kKeptHits = 192, kKeptKeys = 2048, kBatches = 8;
@@ -90,7 +91,7 @@ class AllRun {
     const SharedLaw law(sites_, {}, derived_seed(config_.seed, kFirstDrawsPart), 0);
     const SharedTallies first = draw(law, kFirstShare * config_.budget, 0, false);
     const double to_come =
-        0.25 * (1.0 - kFirstShare - kScanAllShare - kLearnShare - kAloneShare) * config_.budget;
+        kPriorShare * (1.0 - kFirstShare - kScanAllShare - kLearnShare - kAloneShare) * config_.budget;
     for (std::size_t t = 0; t < wanted_.size(); ++t) {
       constexpr double kFewestSeen = 4.0;
       const auto hits = static_cast<double>(first.counts[t]);
@@ -114,7 +115,7 @@ class AllRun {
 
   // Everybody's plants in one list: more for those that are badly known, little for those that seem to lie outside.
   std::vector<PlantChance> all_plants() const {
-    constexpr double kOutside = 0.02, kNeverSeen = 0.2;
+    constexpr double kOutside = 0.02, kNeverSeen = 0.1;
     std::vector<std::pair<double, std::span<const PlantChance>>> lists;
     for (const Known& k : known_) {
       const bool wanted = within(k.log_guess, k.effective >= 2.0 ? 3.0 : kGuessOff);

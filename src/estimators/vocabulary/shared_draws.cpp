@@ -21,7 +21,7 @@ SharedLaw::SharedLaw(const PlantSites& sites, std::span<const PlantChance> plant
                      std::uint64_t first)
     : sites_(sites),
       flat_(flattened(sites.prior)),
-      n_prior_(plants.empty() ? kBlock / 2 : kBlock / 4),
+      n_prior_(plants.empty() ? kBlock / 2 : kBlock / 8),
       n_flat_(plants.empty() ? kBlock / 2 : kBlock / 8),
       seed_(seed),
       first_(first) {
