@@ -151,6 +151,7 @@ typedef struct dt_batch {
   const int32_t* tokens;   /* [n, length] */
   const uint32_t* lengths; /* [n] */
   const double* numbers;   /* [n, n_numbers]: uniform, from 0 up to 1 */
+  const uint32_t* which;   /* [n]: the event that each row is asked about, of dt_split_many */
 } dt_batch;
 /* out: [n]; at least 0: the event. Minus infinity is allowed, NaN is an error. Must give a row the same score whenever
  * and in whatever batch it is asked. Returns 1 to go on; after anything else the run stops, and the caller knows why.
@@ -164,11 +165,18 @@ typedef struct dt_scores {
   double near;
   size_t batch;   /* rows of a batch; 0: 256 */
   size_t numbers; /* that a score takes besides the input, for answers that are drawn */
+  const size_t* smaller; /* [n_smaller]: batches that may be asked for where fewer rows wait; none: one shape always */
+  size_t n_smaller;
 } dt_scores;
 /* settings: those of tokensplit but "device", and "seed", "threads", "event" (its name), "max_triggers". model: whose
  * passes work is counted in, and the text of triggers; NULL: a score counts as one pass. out: as of dt_estimate. */
 DT_API dt_status dt_split(const dt_law* law, const dt_model* model, const dt_scores* scores, const char* settings,
                           const dt_hooks* hooks, dt_text* out);
+/* Several events that share batches: dt_batch.which counts them. settings: "events" has their names, the others are those
+ * of dt_split. hooks: on_result is told each as it is there. out: a list, as many as events; null where nothing is known,
+ * because it was stopped. */
+DT_API dt_status dt_split_many(const dt_law* law, const dt_model* model, const dt_scores* scores, const char* settings,
+                               const dt_hooks* hooks, dt_text* out);
 /* States of your own, by number: the caller keeps them. Every function returns 1 to go on. */
 typedef struct dt_states {
   size_t size;
@@ -183,6 +191,13 @@ typedef struct dt_states {
 /* settings: {"budget", "replicas", "seed", "survive_fraction", "moves", "particles", "kept"}. out: as of dt_estimate, and
  * "states": numbers of some that have the event and were not dropped. */
 DT_API dt_status dt_split_states(const dt_states* states, const char* settings, const dt_hooks* hooks, dt_text* out);
+
+/* --- texts --- */
+/* What the model says after prompts of the law: settings {"count", "first", "within", "temperature", "top_k", "top_p",
+ * "greedy", "stop", "seed", "threads"}, as `deeptail model generate` has them. out: a list of {"prompt", "continuation",
+ * "prompt_tokens", "tokens", "stopped"}, the texts where the model has a tokenizer; shorter where hooks said stop. */
+DT_API dt_status dt_generate(const dt_model* model, const dt_law* law, const char* settings, const dt_hooks* hooks,
+                             dt_text* out);
 
 /* --- losses --- */
 /* name: spb, spb_pointwise, squared, log_squared, itakura_saito; parameters: {"alpha", "gamma", "epsilon"}. truth,

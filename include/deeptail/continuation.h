@@ -104,4 +104,29 @@ std::unique_ptr<ContinuationEvent> make_text_event(const TextEventSpec& spec, co
 // The tokens that end a text.
 std::vector<TokenId> stop_tokens(std::string_view stop, const LoadedModel& model);
 
+struct SaidText {
+  std::vector<TokenId> prompt_tokens = {}, tokens = {};  // a stop token left out
+  bool stopped = false;                                  // by one
+  std::string prompt = {}, continuation = {};            // where the model has a tokenizer
+};
+// What a model says after prompts of a law. All must outlive it.
+class TextGenerator {
+ public:
+  // within: new tokens of a text at most; none: 64, or what the model has room for.
+  TextGenerator(const LoadedModel& model, const InputLaw& law, const SamplingConfig& sampling,
+                std::optional<std::size_t> within);
+  // Texts [first, first + n) of the seed: those that plain sampling has there, too.
+  std::vector<SaidText> texts(std::uint64_t seed, std::uint64_t first, std::size_t n, ThreadPool& pool) const;
+  std::size_t at_once() const;  // texts that are well made together
+  bool has_texts() const { return tokenizer_ != nullptr; }
+
+ private:
+  SaidText said(std::span<const TokenId> prompt, std::span<const TokenId> tokens) const;
+  const LoadedModel& model_;
+  const InputLaw& law_;
+  SamplingConfig sampling_;
+  const Tokenizer* tokenizer_ = nullptr;
+  std::optional<TokenTexts> texts_;
+};
+
 }  // namespace deeptail

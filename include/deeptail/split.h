@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "deeptail/estimators.h"
 #include "deeptail/event.h"
@@ -16,16 +17,22 @@
 
 namespace [[gnu::visibility("default")]] deeptail {
 
-// inputs: always `batch` of them; numbers: [batch, numbers]; out: [batch], at least 0 for the event. A function of its own
-// row alone: the same whenever and in whatever batch it is asked. False: stop, now. Never called by two threads at a time.
-using BatchScore =
-    std::function<bool(TokenBatch inputs, std::span<const std::uint64_t> numbers, std::span<double> out)>;
+struct ScoredRows {
+  TokenBatch inputs;                          // as many as a batch has, always
+  std::span<const std::uint64_t> numbers;     // [batch, numbers]
+  std::span<const std::uint32_t> which = {};  // [batch]: the event that each row is asked about
+};
+// out: [batch], at least 0 for the event. A function of its own row alone: the same whenever and in whatever batch it is
+// asked. False: stop, now. Never called by two threads at a time.
+using BatchScore = std::function<bool(const ScoredRows& rows, std::span<double> out)>;
 
 struct CalledScoresConfig {
   BatchScore score;
   BatchScore exact = {};    // a second, slower score that decides where the first is within `near` of a level
   double near = 0.0;        // the two differ by at most this
   std::size_t batch = 256;  // rows
+  // Smaller batches that may be asked for where fewer rows wait; none: all batches have one shape.
+  std::vector<std::size_t> smaller = {};
   std::size_t numbers =
       0;  // uniform numbers that a score takes besides the input, for answers that are drawn
   std::string text = "score >= 0";  // the event, for people
@@ -67,6 +74,17 @@ class CalledScores {
 // the finished replicas say. Throws what the functions threw.
 Estimate split(const InputLaw& law, CalledScores& scores, const TokensplitConfig& config, ThreadPool& pool,
                const Watch& watch = {}, const Transformer* model = nullptr);
+
+// Several events about inputs of one law, whose rows share batches: ScoredRows::which counts them. Each estimate is the one
+// that split gives, and is told as soon as it is there, one at a time; diagnostics count the rows of all of them together.
+// Stopped, those that began are told as they are. The watch is told scores of all of them.
+struct SplitManyOptions {
+  std::size_t at_once = 32;  // events
+  std::function<void(std::size_t event, Estimate estimate)> on_estimate;
+};
+void split_many(const InputLaw& law, CalledScores& scores, std::span<const std::string> events,
+                const TokensplitConfig& config, const SplitManyOptions& options, const Watch& watch = {},
+                const Transformer* model = nullptr);
 
 // --- states of your own ---
 

@@ -23,10 +23,11 @@ from .events import Continuation, Event, Target, contains, judge, matches, start
 from .exports import read_prompts, to_inspect, to_lm_eval, write_inspect, write_lm_eval, write_triggers
 from .laws import Law, law, laws
 from .losses import choose_epsilon, itakura_saito, log_squared, profiles, spb, spb_alpha, spb_loss, squared
-from .models import Model, Tokenizer, fetch, load, models
+from .models import Model, Text, Tokenizer, fetch, load, models
 from .results import Cost, Estimate, EstimateList, Interval, Level, Position, Provenance, Trigger, Triggers
 from .score_checks import ScoreCheck
-from .splits import Score, check_score, score, split, split_state
+from .scores import Score, check_score, score
+from .splits import split, split_many, split_state
 from .tokenizers import ids
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ __all__ = [
     "Stopped",
     "Table",
     "Target",
+    "Text",
     "Tokenizer",
     "Trigger",
     "Triggers",
@@ -98,6 +100,7 @@ __all__ = [
     "spb_alpha",
     "spb_loss",
     "split",
+    "split_many",
     "split_state",
     "squared",
     "starts_with",

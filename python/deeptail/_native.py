@@ -57,7 +57,8 @@ class _Question(ctypes.Structure):
 
 class _BatchStruct(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("n", c_size_t), ("length", c_size_t), ("n_numbers", c_size_t),
-                ("tokens", POINTER(c_int32)), ("lengths", POINTER(c_uint32)), ("numbers", POINTER(c_double))]
+                ("tokens", POINTER(c_int32)), ("lengths", POINTER(c_uint32)), ("numbers", POINTER(c_double)),
+                ("which", POINTER(c_uint32))]
 
 
 _Score = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(_BatchStruct), POINTER(c_double))
@@ -65,7 +66,7 @@ _Score = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(_BatchStruct), POINTER(c_doub
 
 class _Scores(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("user", c_void_p), ("score", _Score), ("exact", _Score), ("near", c_double),
-                ("batch", c_size_t), ("numbers", c_size_t)]
+                ("batch", c_size_t), ("numbers", c_size_t), ("smaller", POINTER(c_size_t)), ("n_smaller", c_size_t)]
 
 
 _SampleStates = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_size_t, POINTER(c_int64))
@@ -103,7 +104,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "dt_estimate": (c_int, [POINTER(_Question), c_char_p, POINTER(_Hooks), POINTER(_Text)]),
     "dt_event_scores": (c_int, [POINTER(_Question), c_void_p, c_void_p, c_size_t, c_size_t, c_size_t, c_void_p]),
     "dt_split": (c_int, [c_void_p, c_void_p, POINTER(_Scores), c_char_p, POINTER(_Hooks), POINTER(_Text)]),
+    "dt_split_many": (c_int, [c_void_p, c_void_p, POINTER(_Scores), c_char_p, POINTER(_Hooks), POINTER(_Text)]),
     "dt_split_states": (c_int, [POINTER(_States), c_char_p, POINTER(_Hooks), POINTER(_Text)]),
+    "dt_generate": (c_int, [c_void_p, c_void_p, c_char_p, POINTER(_Hooks), POINTER(_Text)]),
     "dt_losses": (c_int, [c_char_p, c_char_p, c_void_p, c_void_p, c_size_t, c_void_p]),
     "dt_call": (c_int, [c_char_p, c_char_p, POINTER(_Hooks), POINTER(_Text)]),
 }
@@ -528,6 +531,19 @@ def event_scores(event: Mapping[str, Any], model: Model, law: Law, tokens: Any, 
     return out
 
 
+def generate(model: Model, law: Law, settings: Mapping[str, Any] | None = None, progress: Progress = None) -> list[dict[str, Any]]:
+    """What the model says after prompts of the law: count, within, temperature, top_k, top_p, greedy, stop, seed, threads."""
+    text, given = _Text(), _json(dict(settings or {})).encode()
+    watcher = _Watcher(progress)
+    try:
+        found: list[dict[str, Any]] = watcher.run(
+            lambda w: int(_lib.dt_generate(model.pointer, law.pointer, given, byref(w.hooks), byref(text))),
+            lambda: json.loads(_take(text)))
+    finally:
+        _lib.dt_text_free(byref(text))
+    return found
+
+
 Score = Callable[..., Any]
 
 
@@ -553,8 +569,8 @@ def _refuse_nan(scores: Array, described: Callable[[int], str]) -> None:
         raise InputError(f"score: expected a finite number or minus infinity, found {scores[row]} for row {row}, {described(row)}")
 
 
-def _called(score: Score, watcher: _Watcher) -> Any:
-    """The user's function as C calls it. What it raises is kept, and the run stops."""
+def _called(score: Score, watcher: _Watcher, several: bool) -> Any:
+    """The user's function as C calls it; of several events it is told which. What it raises is kept, and the run stops."""
 
     def function(_user: Any, told: Any, out: Any) -> int:
         try:
@@ -566,6 +582,8 @@ def _called(score: Score, watcher: _Watcher) -> Any:
             given = [tokens, np.ctypeslib.as_array(batch.lengths, (n,)).copy()]
             if m:
                 given.append(np.ctypeslib.as_array(batch.numbers, (n, m)).copy())
+            if several:
+                given.append(np.ctypeslib.as_array(batch.which, (n,)).astype(np.int32))
             scores = _row(score(*given), n)
             _refuse_nan(scores, lambda row: f"tokens {tokens[row].tolist()}")
             np.ctypeslib.as_array(out, (n,))[:] = scores
@@ -577,23 +595,27 @@ def _called(score: Score, watcher: _Watcher) -> Any:
     return watcher.function(_Score, function)
 
 
-def split(law: Law, score: Score, *, exact: Score | None = None, near: float = 0.0, batch: int = 256, numbers: int = 0,
-          model: Model | None = None, settings: Mapping[str, Any] | None = None,
-          progress: Progress = None) -> dict[str, Any] | None:
-    """Splitting by score(tokens int32 [batch, length], lengths uint32 [batch]), with numbers > 0 also float64 [batch, numbers].
+def split(law: Law, score: Score, *, exact: Score | None = None, near: float = 0.0, batch: int = 256,
+          smaller: Sequence[int] = (), numbers: int = 0, events: Sequence[str] | None = None, model: Model | None = None,
+          settings: Mapping[str, Any] | None = None, progress: Progress = None) -> Any:
+    """Splitting by score(tokens int32 [batch, length], lengths uint32 [batch]), with numbers > 0 also float64 [batch, numbers],
+    and with events also int32 [batch]: which of them. The estimate as a dict, of events a list of them.
 
     None: progress said stop before anything was known."""
-    watcher = _Watcher(progress)
-    functions = (_called(score, watcher), _called(exact, watcher) if exact is not None else _Score(0))
-    given = _Scores(ctypes.sizeof(_Scores), None, *functions, float(near), _count(batch, "batch"), _count(numbers, "numbers"))
-    text, asked = _Text(), _json(dict(settings or {})).encode()
+    watcher, several = _Watcher(progress), events is not None
+    functions = (_called(score, watcher, several), _called(exact, watcher, several) if exact is not None else _Score(0))
+    sizes = (c_size_t * len(smaller))(*(_count(n, "batch") for n in smaller))
+    given = _Scores(ctypes.sizeof(_Scores), None, *functions, float(near), _count(batch, "batch"), _count(numbers, "numbers"),
+                    sizes, len(smaller))
+    all_settings = {**dict(settings or {}), **({"events": list(events)} if events is not None else {})}
+    text, asked = _Text(), _json(all_settings).encode()
+    function = _lib.dt_split_many if several else _lib.dt_split
     try:
-        found: dict[str, Any] | None = watcher.run(
-            lambda w: int(_lib.dt_split(law.pointer, _handle(model), byref(given), asked, byref(w.hooks), byref(text))),
+        return watcher.run(
+            lambda w: int(function(law.pointer, _handle(model), byref(given), asked, byref(w.hooks), byref(text))),
             lambda: json.loads(_take(text)))
     finally:
         _lib.dt_text_free(byref(text))
-    return found
 
 
 class _StateStore:

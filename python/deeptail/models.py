@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .errors import InputError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Model", "Tokenizer", "fetch", "load", "models"]
+__all__ = ["Model", "Text", "Tokenizer", "fetch", "load", "models"]
 
 
 BEGINNINGS = ("<|BOS|>", "<s>", "<bos>", "<|begin_of_text|>", "<|endoftext|>")
@@ -83,6 +83,16 @@ class Tokenizer:
         return f"Tokenizer({self.vocab_size} tokens, sha256 {self.sha256[:12]}..)"
 
 
+class Text(NamedTuple):
+    """What a model said after a prompt; ``Model.generate`` gives them."""
+
+    prompt: str
+    continuation: str  # "" where the model has no tokenizer
+    prompt_tokens: tuple[int, ...]
+    tokens: tuple[int, ...]  # the token that ended it left out
+    stopped: bool  # by such a token
+
+
 class Model:
     """A model that is loaded; ``deeptail.load`` makes them.
 
@@ -128,6 +138,52 @@ class Model:
     def residuals(self, tokens: Any, *, threads: int = 0) -> npt.NDArray[np.float32]:
         """Final residuals at the last position, before the last norm: [n, d_model]."""
         return np.asarray(_native.residuals(self._native, _arrays.token_rows(tokens), threads=threads))
+
+    def generate(
+        self,
+        prompt: Any = "",
+        *,
+        count: int = 1,
+        within: Optional[int] = None,
+        temperature: Optional[float] = None,
+        top_k: Optional[int] = None,
+        top_p: Optional[float] = None,
+        greedy: bool = False,
+        stop: Optional[str] = None,
+        seed: int = 1,
+        threads: int = 0,
+        progress: Progress = None,
+    ) -> list[Text]:
+        """What the model says after a prompt (a text), or after prompts of a law: the texts that ``deeptail model
+        generate`` prints. within: new tokens of each, 64 or what the model has room for. Ctrl-C carries those that are
+        there as ``partial``.
+
+        >>> import deeptail as dt
+        >>> model = dt.load("dt-1l")
+        >>> said = model.generate("To be", count=2, within=4, seed=1)
+        >>> len(said), len(said[0].tokens), said == model.generate("To be", count=2, within=4, seed=1)
+        (2, 4, True)
+        """
+        from .laws import Law, law as as_law
+
+        law = Law.constant(prompt) if isinstance(prompt, str) else as_law(prompt)
+        given = {"count": count, "within": within, "temperature": temperature, "top_k": top_k, "top_p": top_p, "stop": stop}
+        given.update(greedy=greedy, seed=seed, threads=threads)
+
+        def read(found: list[dict[str, Any]]) -> list[Text]:
+            return [
+                Text(f.get("prompt", ""), f.get("continuation", ""), tuple(f["prompt_tokens"]), tuple(f["tokens"]), f["stopped"])
+                for f in found
+            ]
+
+        with watching(progress, self.name) as told:
+            try:
+                asked = {key: value for key, value in given.items() if value is not None}
+                return read(_native.generate(self._native, law.native(self), asked, told) or [])
+            except BaseException as error:
+                if getattr(error, "partial", None) is not None:
+                    error.partial = read(error.partial)  # type: ignore[attr-defined]
+                raise
 
     def __repr__(self) -> str:
         return f"Model({self.name!r}, n_layers={self.n_layers}, d_model={self.d_model}, d_vocab={self.d_vocab})"

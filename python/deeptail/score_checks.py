@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -57,11 +58,12 @@ class ScoreCheck:
             raise InputError(self.sentence())
 
 
-Rows = Callable[[Any, Any, Any], Any]
+Rows = Callable[[Any, Any, Any, Any], Any]
 
 
-def _scores(score: Rows, tokens: Any, lengths: Any, numbers: Any) -> npt.NDArray[np.float64]:
-    found = _arrays.doubles(score(tokens, lengths, numbers), "score")
+def _scores(score: Rows, rows: tuple[Any, ...], order: Any) -> npt.NDArray[np.float64]:
+    tokens, *others = (part[order].copy() for part in rows)
+    found = _arrays.doubles(score(tokens, *others), "score")
     if found.shape != (len(tokens),):
         raise InputError(f"score: expected {len(tokens)} numbers for {len(tokens)} rows, found shape {list(found.shape)}")
     return found
@@ -82,19 +84,21 @@ def _ties(scores: npt.NDArray[np.float64], tokens: Any, numbers: Any) -> float:
     return float(counts[finite & (counts > 1)].sum() / max(1, len(distinct)))
 
 
-def check_rows(score: Rows, tokens: Any, lengths: Any, numbers: Any) -> ScoreCheck:
-    """Scores a batch twice, in reverse order, and with one row everywhere else."""
-    n = len(tokens)
-    first = _scores(score, tokens, lengths, numbers)
+def check_rows(score: Rows, tokens: Any, lengths: Any, numbers: Any, which: Any, smaller: Sequence[int] = ()) -> ScoreCheck:
+    """Scores a batch twice, in reverse order, with one row everywhere else, and the first rows in smaller batches."""
+    n, rows = len(tokens), (tokens, lengths, numbers, which)
+    every = np.arange(n)
+    first = _scores(score, rows, every)
     start = time.perf_counter()
-    again = _scores(score, tokens, lengths, numbers)
+    again = _scores(score, rows, every)
     seconds = time.perf_counter() - start
-    back = _scores(score, tokens[::-1].copy(), lengths[::-1].copy(), numbers[::-1].copy())[::-1]
-    alone = np.arange(n)
+    back = _scores(score, rows, every[::-1])[::-1]
+    alone = every.copy()
     alone[n // 2 :] = 0  # half of the batch is one row
-    half = _scores(score, tokens[alone], lengths[alone], numbers[alone])[: n // 2 or 1]
+    half = _scores(score, rows, alone)[: n // 2 or 1]
     repeat = _largest(first, again)
-    neighbours = max(_largest(again, back), _largest(again[: len(half)], half))
+    others = [back, half, *(_scores(score, rows, every[:size]) for size in smaller)]
+    neighbours = max(_largest(again[: len(other)], other) for other in others)
     finite = first[np.isfinite(first)]
     return ScoreCheck(
         rows=n,

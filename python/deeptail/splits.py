@@ -1,16 +1,11 @@
-"""Splitting with a score of your own: any model, any event, any state.
-
-A score is a function of a batch of inputs, int32 [n, length], that gives n numbers: at least 0 where the event
-happens, larger nearer to it. It must be a function of each row alone. deeptail brings levels, moves, replicas and
+"""Splitting with a score of your own: any model, any event, any state. deeptail brings levels, moves, replicas and
 intervals.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Callable, Optional, TypeVar, Union, overload
+from collections.abc import Sequence
+from typing import Any, Callable, Optional, TypeVar, Union
 
 import numpy as np
 
@@ -20,103 +15,13 @@ from .errors import InputError
 from .estimates import LawLike, _tokenizer, first_of, partial, read, settings_of, tell
 from .laws import law as as_law
 from .models import load
-from .results import Estimate
-from .score_checks import ScoreCheck, check_rows
+from .results import Estimate, EstimateList
+from .score_checks import ScoreCheck
+from .scores import Batch, Score, ScoreFunction, as_score, check_score
 
-__all__ = ["Score", "check_score", "score", "split", "split_state"]
+__all__ = ["split", "split_many", "split_state"]
 
-BATCH = 1024
-ScoreFunction = Callable[..., Any]
-Explain = Callable[[Sequence[int]], Mapping[str, Any]]
 State = TypeVar("State")
-
-
-@dataclass(frozen=True)
-class Score:
-    """A score with the size of its batches; ``deeptail.score`` makes one."""
-
-    function: ScoreFunction = field(repr=False)
-    batch: int = BATCH
-    numbers: int = 0  # random numbers beside each input, for answers that are drawn
-    name: str = "score"
-    wants: tuple[str, ...] = ()  # of lengths and numbers
-    explain: Optional[Explain] = field(default=None, repr=False)  # of a trigger's tokens: prompt, continuation, match
-
-    def __call__(self, tokens: Any, lengths: Any = None, numbers: Any = None) -> Any:
-        given = {"lengths": lengths, "numbers": numbers}
-        return self.function(tokens, **{name: given[name] for name in self.wants})
-
-
-def _wants(function: ScoreFunction, numbers: int) -> tuple[str, ...]:
-    try:
-        names = set(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        names = set()
-    if numbers and "numbers" not in names:
-        raise InputError(f"a score with numbers={numbers} needs a parameter `numbers`")
-    return tuple(name for name in ("lengths", "numbers") if name in names)
-
-
-@overload
-def score(function: ScoreFunction) -> Score: ...
-@overload
-def score(
-    function: None = None, *, batch: int = BATCH, numbers: int = 0, name: Optional[str] = None, explain: Optional[Explain] = None
-) -> Callable[[ScoreFunction], Score]: ...
-def score(
-    function: Optional[ScoreFunction] = None,
-    *,
-    batch: int = BATCH,
-    numbers: int = 0,
-    name: Optional[str] = None,
-    explain: Optional[Explain] = None,
-) -> Union[Score, Callable[[ScoreFunction], Score]]:
-    """Makes a score of a function of a batch: int32 [batch, length], one shape always, to batch numbers.
-
-    The function may take ``lengths`` (uint32 [batch]) as well, and with numbers=k also ``numbers`` (float64 [batch, k]),
-    uniform numbers from 0 up to 1 that an answer is drawn with.
-
-    >>> import deeptail as dt
-    >>> @dt.score(batch=256)
-    ... def many_zeros(tokens):
-    ...     return (tokens == 16).sum(axis=1) - 12.0
-    >>> many_zeros.batch, many_zeros.name
-    (256, 'many_zeros')
-    """
-    if batch < 1 or numbers < 0:
-        raise InputError("a score needs batch of at least 1 and numbers of at least 0")
-
-    def make(given: ScoreFunction) -> Score:
-        named = str(name or getattr(given, "__name__", "score"))
-        return Score(given, int(batch), int(numbers), named, _wants(given, numbers), explain)
-
-    return make if function is None else make(function)
-
-
-def _as_score(given: Union[Score, ScoreFunction], batch: Optional[int]) -> Score:
-    if not callable(given):
-        raise InputError(f"score: expected a function of a batch, found {type(given).__name__}")
-    made = given if isinstance(given, Score) else score(given)
-    return made if batch is None else Score(made.function, int(batch), made.numbers, made.name, made.wants, made.explain)
-
-
-def _numbers_of(made: Score, n: int, seed: int) -> Any:
-    return np.random.default_rng(seed).random((n, made.numbers))
-
-
-def check_score(given: Union[Score, ScoreFunction], law: LawLike, *, batch: Optional[int] = None, seed: int = 1, model: Any = None) -> ScoreCheck:
-    """Is the score deterministic, the same alone and in a batch, free of NaN and of ties; how fast is it?
-
-    >>> import deeptail as dt
-    >>> check = dt.check_score(lambda tokens: (tokens == 16).mean(axis=1) - 0.5, "hex")
-    >>> check.deterministic, check.depends_on_batch, check.nans, check.ok
-    (True, False, 0, True)
-    """
-    made = _as_score(given, batch)
-    native = as_law(law).native(load(model) if model is not None else None)
-    tokens, lengths = _native.sample(native, made.batch, seed=seed)
-    numbers = _numbers_of(made, made.batch, seed)
-    return check_rows(lambda t, l, u: made(t, l, u), np.asarray(tokens), np.asarray(lengths), numbers)
 
 
 def _with_check(values: dict[str, Any], check: Optional[ScoreCheck]) -> dict[str, Any]:
@@ -127,6 +32,37 @@ def _with_check(values: dict[str, Any], check: Optional[ScoreCheck]) -> dict[str
     return values
 
 
+class _Run:
+    """What split and split_many have in common: one call of the library, its answers as estimates."""
+
+    def __init__(self, law: LawLike, score: Union[Score, ScoreFunction], batch: Optional[Batch], model: Any, tokenizer: Any) -> None:
+        self.made = as_score(score, batch)
+        self.owner = load(model) if model is not None else None
+        self.source = as_law(law)
+        self.text_of = tokenizer if tokenizer is not None else _tokenizer(self.owner) or self.source.tokenizer
+        self.check: Optional[ScoreCheck] = None
+
+    def checked(self, seed: int, events: int = 1) -> None:
+        self.check = check_score(self.made, self.source, seed=seed, events=events, model=self.owner)
+        self.check.refuse()
+
+    def finish(self, values: dict[str, Any], event: int = 0) -> Estimate:
+        return read(_explained(_with_check(values, self.check), self.made, event), self.text_of)
+
+    def run(self, score: ScoreFunction, exact: Optional[ScoreFunction], told: Any, **given: Any) -> Any:
+        return _native.split(
+            self.source.native(self.owner),
+            score,
+            exact=exact,
+            batch=self.made.batch,
+            smaller=self.made.smaller,
+            numbers=self.made.numbers,
+            model=None if self.owner is None else self.owner._native,
+            progress=told,
+            **given,
+        )
+
+
 def split(
     law: LawLike,
     score: Union[Score, ScoreFunction],
@@ -134,7 +70,7 @@ def split(
     budget: Optional[float] = None,
     replicas: Optional[int] = None,
     seed: int = 1,
-    batch: Optional[int] = None,
+    batch: Optional[Batch] = None,
     exact: Union[None, Score, ScoreFunction] = None,
     near: float = 0.0,
     check: bool = True,
@@ -159,41 +95,78 @@ def split(
     >>> r.guarantee, 0.5 < r.p / 2**-20 < 2
     ('unbiased', True)
     """
-    made = _as_score(score, batch)
-    slow = None if exact is None else _as_score(exact, made.batch)
-    owner = load(model) if model is not None else None
-    source = as_law(law)
-    text_of = tokenizer if tokenizer is not None else _tokenizer(owner) or source.tokenizer
-    found_check = check_score(made, source, seed=seed, model=owner) if check else None
-    if found_check is not None:
-        found_check.refuse()
+    asked = _Run(law, score, batch, model, tokenizer)
+    made = asked.made
+    slow = None if exact is None else as_score(exact, made.batch)
+    if check:
+        asked.checked(seed)
     given = settings_of({"budget": budget, "replicas": replicas, "seed": seed, "event": event or made.name, **settings})
-    more: dict[str, Any] = {"numbers": made.numbers} if made.numbers else {}
+    with watching(progress, made.name) as told, partial(asked.finish):
+        values = asked.run(made, slow, told, near=near, settings=given)
+    return tell(asked.finish(first_of([values])))
 
-    def finish(values: dict[str, Any]) -> Estimate:
-        return read(_explained(_with_check(values, found_check), made), text_of)
+
+def _about(made: Score) -> ScoreFunction:
+    """As the library calls it: numbers only where there are any, then which event."""
+    return lambda tokens, lengths, *more: made(tokens, lengths, more[0] if made.numbers else None, more[-1])
+
+
+def split_many(
+    law: LawLike,
+    score: Union[Score, ScoreFunction],
+    events: Sequence[str],
+    *,
+    budget: Optional[float] = None,
+    replicas: Optional[int] = None,
+    seed: int = 1,
+    batch: Optional[Batch] = None,
+    exact: Union[None, Score, ScoreFunction] = None,
+    near: float = 0.0,
+    check: bool = True,
+    model: Any = None,
+    tokenizer: Any = None,
+    progress: Progress = None,
+    **settings: Any,
+) -> EstimateList:
+    """Several events about inputs of one law, that share batches: a device is busy even where one event alone would leave
+    batches half empty. events: their names. The score takes ``which`` (int32 [batch]): the number of the event that each
+    row is asked about. budget: scored inputs of each event; everything else as of ``split``, and so is each answer. Ctrl-C
+    carries what is known as ``partial``, an EstimateList.
+
+    >>> import deeptail as dt, numpy as np
+    >>> law = dt.Law.positions([[0, 1]] * 20, d_vocab=2, name="coins")
+    >>> least = np.array([17.0, 19.0])
+    >>> rs = dt.split_many(law, lambda tokens, which: tokens.sum(axis=1) - least[which], ["17 heads", "19 heads"], budget=2e4)
+    >>> [r.event for r in rs], rs[0].p > rs[1].p > 1e-6
+    (['17 heads', '19 heads'], True)
+    """
+    asked, names = _Run(law, score, batch, model, tokenizer), [str(name) for name in events]
+    made = asked.made
+    if "which" not in made.wants:
+        raise InputError("split_many: the score needs a parameter `which`, the event that each row is asked about")
+    slow = None if exact is None else _about(as_score(exact, made.batch))
+    if not names:
+        return EstimateList()
+    if check:
+        asked.checked(seed, len(names))
+    given = settings_of({"budget": budget, "replicas": replicas, "seed": seed, **settings})
+
+    def finish(answers: Sequence[Optional[dict[str, Any]]]) -> EstimateList:
+        return EstimateList(asked.finish(values, k) for k, values in enumerate(answers) if values is not None)
 
     with watching(progress, made.name) as told, partial(finish):
-        values = _native.split(
-            source.native(owner),
-            made,
-            exact=slow,
-            near=near,
-            batch=made.batch,
-            model=None if owner is None else owner._native,
-            settings=given,
-            progress=told,
-            **more,
-        )
-    return tell(finish(first_of([values])))
+        found = finish(asked.run(_about(made), slow, told, near=near, settings=given, events=names))
+    for answer in found:
+        tell(answer)
+    return found
 
 
-def _explained(values: dict[str, Any], made: Score) -> dict[str, Any]:
+def _explained(values: dict[str, Any], made: Score, event: int) -> dict[str, Any]:
     """Triggers of drawn answers, with what the score remembers of them."""
     triggers = values.get("triggers") or []
     if made.explain is None or not triggers:
         return values
-    return {**values, "triggers": [{**t, **made.explain(t["tokens"])} for t in triggers]}
+    return {**values, "triggers": [{**t, **made.explain(t["tokens"], event)} for t in triggers]}
 
 
 def split_state(

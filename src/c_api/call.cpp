@@ -29,6 +29,7 @@ constexpr std::array kCalls = {CallRow{"list", list_things},
                                CallRow{"bench", run_bench},
                                CallRow{"run_read", read_run_folder},
                                CallRow{"report", write_report},
+                               CallRow{"pattern", pattern_automaton},
                                CallRow{"selftest", run_selftest}};
 
 CallFunction find_call(std::string_view name) {

@@ -23,6 +23,7 @@ OrderedJson merge_truth_files(const JsonNode& arguments, const Watch& watch);
 OrderedJson run_bench(const JsonNode& arguments, const Watch& watch);
 OrderedJson read_run_folder(const JsonNode& arguments, const Watch& watch);
 OrderedJson write_report(const JsonNode& arguments, const Watch& watch);
+OrderedJson pattern_automaton(const JsonNode& arguments, const Watch& watch);
 OrderedJson run_selftest(const JsonNode& arguments, const Watch& watch);
 
 // Of the arguments, or what stands for them where they are not given.

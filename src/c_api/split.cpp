@@ -17,6 +17,7 @@ struct SplitSettings {
   TokensplitConfig config = {};
   std::size_t threads = 0;
   std::string event = "score >= 0";
+  std::vector<std::string> events = {};  // of several
   SettingValues told = {};
 };
 
@@ -29,6 +30,12 @@ std::size_t count_of(const JsonNode& node) {
   const double n = number_of(node);
   if (!(n >= 0.0 && n <= kMost) || n != std::floor(n)) node.fail_expected("a whole number of at least 0");
   return static_cast<std::size_t>(n);
+}
+
+std::vector<std::string> names_in(const JsonNode& node) {
+  std::vector<std::string> out;
+  for (const JsonNode& name : node.elements()) out.push_back(name.text());
+  return out;
 }
 
 SplitSettings read_split(std::string_view text) {
@@ -75,6 +82,8 @@ SplitSettings read_split(std::string_view text) {
       out.threads = node.count(0, ThreadPool::kMostThreads);
     else if (key == "event")
       out.event = node.text();
+    else if (key == "events")
+      out.events = names_in(node);
     else
       throw InputError("unknown setting {}", printable(key));
   }
@@ -98,31 +107,50 @@ void check_scores(TokenBatch inputs, std::span<const double> out) {
 // A caller's function, on its thread.
 BatchScore on_caller(Caller& caller, const dt_scores& scores, dt_score function) {
   if (function == nullptr) return {};
-  return [&caller, scores, function](TokenBatch inputs, std::span<const std::uint64_t> numbers,
-                                     std::span<double> out) {
+  return [&caller, scores, function](const ScoredRows& rows, std::span<double> out) {
     if (caller.stopped()) return false;
     const std::size_t n = out.size();
-    std::vector<double> units(numbers.size());
-    for (std::size_t i = 0; i < units.size(); ++i) units[i] = unit_double(numbers[i]);
+    std::vector<double> units(rows.numbers.size());
+    for (std::size_t i = 0; i < units.size(); ++i) units[i] = unit_double(rows.numbers[i]);
     const dt_batch batch{.size = sizeof(dt_batch),
                          .n = n,
-                         .length = inputs.length,
-                         .n_numbers = n == 0 ? 0 : numbers.size() / n,
-                         .tokens = inputs.tokens.data(),
-                         .lengths = inputs.lengths.data(),
-                         .numbers = units.data()};
+                         .length = rows.inputs.length,
+                         .n_numbers = n == 0 ? 0 : units.size() / n,
+                         .tokens = rows.inputs.tokens.data(),
+                         .lengths = rows.inputs.lengths.data(),
+                         .numbers = units.data(),
+                         .which = rows.which.data()};
     int go = 0;
     caller.on_caller([&] { go = function(scores.user, &batch, out.data()); });
     if (go != 1) {
       caller.stop();
       return false;
     }
-    check_scores(inputs, out);
+    check_scores(rows.inputs, out);
     return true;
   };
 }
 
+CalledScoresConfig config_of(Caller& caller, const dt_scores& scores, const std::string& event) {
+  CalledScoresConfig config{.score = on_caller(caller, scores, scores.score),
+                            .exact = on_caller(caller, scores, scores.exact),
+                            .near = scores.near,
+                            .numbers = scores.numbers,
+                            .text = event};
+  if (scores.batch > 0) config.batch = scores.batch;
+  config.smaller.assign(scores.smaller, scores.smaller + scores.n_smaller);
+  return config;
+}
+
 bool knows_nothing(const Estimate& e) { return e.replica_log_p.empty() && e.log_high >= 0.0; }
+
+// One estimate as JSON.
+std::string split_line(Estimate e, const SplitSettings& asked, const LoadedModel* loaded, const dt_law& law) {
+  static const std::optional<NamedTokenizer> none;
+  e.settings = asked.told;
+  if (loaded != nullptr) e.provenance = provenance_of(*loaded, *law.law);
+  return estimate_line(e, loaded == nullptr ? none : loaded->tokenizer);
+}
 
 std::string run_split(const dt_law* law, const dt_model* model, const dt_scores& scores,
                       std::string_view settings, const dt_hooks* hooks) {
@@ -133,20 +161,32 @@ std::string run_split(const dt_law* law, const dt_model* model, const dt_scores&
   Caller caller(hooks);
   caller.run([&](const Watch& watch) {
     ThreadPool pool(asked.threads);
-    CalledScores called({.score = on_caller(caller, scores, scores.score),
-                         .exact = on_caller(caller, scores, scores.exact),
-                         .near = scores.near,
-                         .batch = scores.batch == 0 ? CalledScoresConfig{}.batch : scores.batch,
-                         .numbers = scores.numbers,
-                         .text = asked.event});
+    CalledScores called(config_of(caller, scores, asked.event));
     e = split(*law->law, called, asked.config, pool, watch,
               loaded == nullptr ? nullptr : &loaded->transformer);
   });
   if (caller.stopped() && knows_nothing(e)) throw StoppedEarly();
-  e.settings = asked.told;
-  static const std::optional<NamedTokenizer> none;
-  if (loaded != nullptr) e.provenance = provenance_of(*loaded, *law->law);
-  return estimate_line(e, loaded == nullptr ? none : loaded->tokenizer);
+  return split_line(std::move(e), asked, loaded, *law);
+}
+
+std::string run_split_many(const dt_law* law, const dt_model* model, const dt_scores& scores,
+                           std::string_view settings, const dt_hooks* hooks) {
+  require(law, "law");
+  const SplitSettings asked = read_split(settings);
+  const LoadedModel* loaded = model == nullptr ? nullptr : &model->loaded;
+  std::vector<std::string> lines(asked.events.size(), "null");
+  Caller caller(hooks);
+  caller.run([&](const Watch& watch) {
+    CalledScores called(config_of(caller, scores, asked.event));
+    const auto keep = [&](std::size_t i, Estimate e) {
+      if (caller.stopped() && knows_nothing(e)) return;
+      lines[i] = split_line(std::move(e), asked, loaded, *law);
+      if (!caller.stopped()) caller.tell_result(i, lines[i]);
+    };
+    split_many(*law->law, called, asked.events, asked.config, {.on_estimate = keep}, watch,
+               loaded == nullptr ? nullptr : &loaded->transformer);
+  });
+  return fmt::format("[{}]", fmt::join(lines, ","));
 }
 
 // --- states ---
@@ -237,6 +277,15 @@ dt_status dt_split(const dt_law* law, const dt_model* model, const dt_scores* sc
   return guarded([&] {
     require(scores, "scores");
     give_text(run_split(law, model, sized_copy(scores), settings == nullptr ? "" : settings, hooks), out);
+  });
+}
+
+dt_status dt_split_many(const dt_law* law, const dt_model* model, const dt_scores* scores,
+                        const char* settings, const dt_hooks* hooks, dt_text* out) {
+  return guarded([&] {
+    require(scores, "scores");
+    give_text(run_split_many(law, model, sized_copy(scores), settings == nullptr ? "" : settings, hooks),
+              out);
   });
 }
 

@@ -38,22 +38,34 @@ HWY_INLINE void store_row(const V (&acc)[kVectors], const Finish& finish, float*
     for (std::size_t j = 0; j < finish.width; ++j) c[j] = edge[j];
 }
 
+// The next panel comes into L2 while this one is used: a line of it per `steps` steps in k, from `next` on. A fetch is a hint, and
+// harms nowhere, whatever the address.
+struct Ahead {
+  const float* next;
+  std::size_t steps;
+};
+
 // c: [kRows, 16] from a: [kRows, k] and one panel [k][16].
 template <std::size_t kRows>
 HWY_INLINE void tile(ConstRows a, std::size_t k, const float* HWY_RESTRICT panel, const Finish& finish,
-                     Rows c) {
+                     Rows c, Ahead ahead) {
   const D d;
   V acc[kRows][kVectors];
   for (auto& row : acc)
     for (V& v : row) v = hn::Zero(d);
   const float* HWY_RESTRICT a_row[kRows];
   for (std::size_t i = 0; i < kRows; ++i) a_row[i] = a.row(i);
-  for (std::size_t kk = 0; kk < k; ++kk) {
-    V w[kVectors];
-    for (std::size_t v = 0; v < kVectors; ++v) w[v] = hn::Load(d, panel + kk * kPanel + v * kLanes);
-    for (std::size_t i = 0; i < kRows; ++i) {
-      const V x = hn::Set(d, a_row[i][kk]);
-      for (std::size_t v = 0; v < kVectors; ++v) acc[i][v] = hn::MulAdd(x, w[v], acc[i][v]);
+  for (std::size_t first = 0; first < k; first += ahead.steps) {
+    __builtin_prefetch(ahead.next, 0, 2);
+    ahead.next += kPanel;
+    const std::size_t end = std::min(first + ahead.steps, k);
+    for (std::size_t kk = first; kk < end; ++kk) {
+      V w[kVectors];
+      for (std::size_t v = 0; v < kVectors; ++v) w[v] = hn::Load(d, panel + kk * kPanel + v * kLanes);
+      for (std::size_t i = 0; i < kRows; ++i) {
+        const V x = hn::Set(d, a_row[i][kk]);
+        for (std::size_t v = 0; v < kVectors; ++v) acc[i][v] = hn::MulAdd(x, w[v], acc[i][v]);
+      }
     }
   }
   for (std::size_t i = 0; i < kRows; ++i) store_row(acc[i], finish, c.row(i));
@@ -62,18 +74,30 @@ HWY_INLINE void tile(ConstRows a, std::size_t k, const float* HWY_RESTRICT panel
 // The last m rows, fewer than a full tile.
 template <std::size_t kRows>
 HWY_INLINE void tile_rest(std::size_t m, ConstRows a, std::size_t k, const float* panel, const Finish& finish,
-                          Rows c) {
+                          Rows c, Ahead ahead) {
   if constexpr (kRows > 0) {
-    if (m == kRows) return tile<kRows>(a, k, panel, finish, c);
-    tile_rest<kRows - 1>(m, a, k, panel, finish, c);
+    if (m == kRows) return tile<kRows>(a, k, panel, finish, c, ahead);
+    tile_rest<kRows - 1>(m, a, k, panel, finish, c, ahead);
   }
 }
 
-void panel_product(std::size_t m, ConstRows a, std::size_t k, const float* panel, const Finish& finish,
-                   Rows c) {
+// Fetching ahead pays where panels come from L3 or from memory, and costs where rows are few or panels small.
+HWY_INLINE Ahead fetch_ahead(std::size_t m, std::size_t k, const float* next) {
+  constexpr std::size_t kLongPanel = 256, kFewestSteps = 4;
+  if (k < kLongPanel || m < kTileRows) return {next, k};
+  return {next, std::max(m / kTileRows, kFewestSteps)};
+}
+
+void panel_product(std::size_t m, ConstRows a, std::size_t k, const float* panel, const float* next,
+                   const Finish& finish, Rows c) {
+  Ahead ahead = fetch_ahead(m, k, next);
+  const std::size_t lines = (k + ahead.steps - 1) / ahead.steps;
   std::size_t i = 0;
-  for (; i + kTileRows <= m; i += kTileRows) tile<kTileRows>(a.from(i), k, panel, finish, c.from(i));
-  tile_rest<kTileRows - 1>(m - i, a.from(i), k, panel, finish, c.from(i));
+  for (; i + kTileRows <= m; i += kTileRows) {
+    tile<kTileRows>(a.from(i), k, panel, finish, c.from(i), ahead);
+    ahead.next += lines * kPanel;
+  }
+  tile_rest<kTileRows - 1>(m - i, a.from(i), k, panel, finish, c.from(i), ahead);
 }
 
 // Rows in chunks that stay in L2 while every panel passes over them: large ones, since the weights of a large model come
@@ -86,13 +110,13 @@ void product(std::size_t m, ConstRows a, const PackedMatrix& w, std::size_t firs
     for (std::size_t p = first; p < first + count; ++p) {
       const Finish finish{w.bias() + p * kPanel, mode, std::min(kPanel, w.n() - p * kPanel)};
       const Rows out{c.row(i) + (p - first) * kPanel, c.stride};
-      panel_product(rows, a.from(i), w.k(), w.panel(p), finish, out);
+      panel_product(rows, a.from(i), w.k(), w.panel(p), w.panel(p + 1), finish, out);
     }
   }
 }
 
 void bare_product(std::size_t m, ConstRows a, std::size_t k, const float* panel, std::size_t n, Rows c) {
-  panel_product(m, a, k, panel, Finish{nullptr, GemmMode::kStore, n}, c);
+  panel_product(m, a, k, panel, panel, Finish{nullptr, GemmMode::kStore, n}, c);
 }
 
 }  // namespace deeptail::HWY_NAMESPACE

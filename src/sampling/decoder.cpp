@@ -12,8 +12,10 @@ namespace deeptail {
 namespace {
 
 // Texts that a worker steps side by side, and positions that go through the model together: more while given tokens are
-// taken in. Results do not depend on them.
-constexpr std::size_t kTexts = 48, kRows = 96;
+// taken in. Results do not depend on them. Few texts stay in the cache with a small model; the weights of a large one come
+// from memory at every step, and serve more of them.
+constexpr std::size_t kRows = 96;
+std::size_t most_texts(const ModelConfig& config) { return config.d_model < 256 ? kRows / 2 : kRows; }
 
 // The prefix is kept short of its last position, which gives the first logits of a text that is no longer.
 std::size_t n_shared(std::size_t n_prefix) { return n_prefix == 0 ? 0 : n_prefix - 1; }
@@ -44,24 +46,26 @@ struct GoingText {
 // One worker's scratch: allocated once, so that a step allocates nothing.
 struct Decoder::Impl::Worker {
   explicit Worker(const Impl& m)
-      : pass(m.model, m.layout, m.kept_prefix ? &*m.kept_prefix : nullptr, m.max_length, kRows, kTexts),
-        resid(kTexts * m.model.config().d_model),
+      : n_texts(most_texts(m.model.config())),
+        pass(m.model, m.layout, m.kept_prefix ? &*m.kept_prefix : nullptr, m.max_length, kRows, n_texts),
+        resid(n_texts * m.model.config().d_model),
         normed(resid.size()),
         stride(round_up(m.model.config().d_vocab, kPanel)),
-        logits(kTexts * stride) {
-    going.reserve(kTexts);
+        logits(n_texts * stride) {
+    going.reserve(n_texts);
     rows.reserve(kRows);
-    asking.reserve(kTexts);
+    asking.reserve(n_texts);
   }
   void take_rows(Impl& m, std::span<const Text> texts);
   void unembed(const Head& head);
   void step(Impl& m, std::span<Text> texts, const Choose& choose, std::size_t worker);
 
+  std::size_t n_texts;
   StepPass pass;
-  AlignedVector<float> resid, normed;  // [kTexts, d_model]
+  AlignedVector<float> resid, normed;  // [n_texts, d_model]
   std::size_t stride;
-  AlignedVector<float> logits;      // [kTexts, stride]
-  std::vector<GoingText> going;     // at most kTexts
+  AlignedVector<float> logits;      // [n_texts, stride]
+  std::vector<GoingText> going;     // at most n_texts
   std::vector<StepRow> rows;        // of this step
   std::vector<std::size_t> asking;  // those of going whose logits this step computes
 };
@@ -160,7 +164,8 @@ void Decoder::run(std::span<Text> texts, const Choose& choose) {
   }
   const std::size_t n_workers = std::min(m.pool.size(), todo.size());
   if (n_workers == 0) return;
-  const std::size_t side_by_side = std::min(kTexts, (todo.size() + n_workers - 1) / n_workers);
+  const std::size_t side_by_side =
+      std::min(most_texts(m.model.config()), (todo.size() + n_workers - 1) / n_workers);
   std::atomic<std::size_t> next = 0;
   // A text that ends makes room for another one, so that workers need not wait for each other.
   m.pool.for_each_block(n_workers, [&](std::size_t, std::size_t w) {

@@ -17,7 +17,7 @@ PROGRAM = os.environ.get("DEEPTAIL_PROGRAM", "")
 METHODS = [
     ("tokensplit", ["--budget", "1e4", "--replicas", "2"], {"budget": 1e4, "replicas": 2}),
     ("mc", ["--budget", "2^13"], {"budget": 2**13}),
-    ("ga-amls", ["--particles", "200", "--moves", "5", "--calibration", "2^12"], {"particles": 200, "moves": 5, "calibration": 2**12}),
+    ("ga-amls", ["--particles", "100", "--moves", "2", "--calibration", "2^10"], {"particles": 100, "moves": 2, "calibration": 2**10}),
     ("qld", ["--calibration", "2^12"], {"calibration": 2**12}),
     ("qld-arc", ["--calibration", "2^12"], {"calibration": 2**12}),
     ("gld", ["--calibration", "2^12"], {"calibration": 2**12}),

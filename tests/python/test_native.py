@@ -1,11 +1,9 @@
-"""The library through ctypes: the same numbers as the program's, arrays without copies, functions that misbehave."""
+"""The library through ctypes: the same numbers as its own, arrays without copies, functions that misbehave."""
 
 import gc
-import json
 import os
 import random
 import signal
-import subprocess
 import threading
 import time
 import unittest
@@ -18,50 +16,13 @@ MODEL = native.load_model("dt-1l")
 HEX = native.load_law("hex", MODEL)
 EVENT = {"target": 395}
 
-# As little work as each takes.
-SMALL = {
-    "tokensplit": {"budget": 1000, "replicas": 2},
-    "ga-amls": {"calibration": 400, "particles": 40, "replicas": 2},
-    "qld": {"calibration": 400},
-    "qld-arc": {"calibration": 400},
-    "gld": {"calibration": 400},
-    "itgis": {"budget": 256},
-    "mhis": {"budget": 512},
-    "mc": {"budget": 1000},
-}
-# With sizes that no count of work decides, a caller's scores lead where the library's own do.
-PINNED = {"budget": 1.3e5, "replicas": 2, "particles": 24, "first_draw": 400, "moves": 4, "tilt": "none", "seed": 7}
-
-
-def margins(tokens, lengths):
-    return native.event_scores(EVENT, MODEL, HEX, tokens, lengths, threads=1)
-
 
 def first_token(tokens, lengths):
     """A quick score of its own: the event is that the last sixteen tokens sum to much."""
     return tokens[:, -16:].sum(axis=1) / 1000.0 - 3.0
 
 
-def from_program(method, settings):
-    flags = [f"--{key.replace('_', '-')}={value}" for key, value in settings.items()]
-    program = os.environ["DEEPTAIL_PROGRAM"]
-    command = [program, "estimate", "--model", "dt-1l", "--dist", "hex", "--target", "395", "--method", method, "--seed", "5", "--json", "--quiet"]
-    answer = subprocess.run(command + flags, capture_output=True, text=True, check=False)
-    return json.loads(answer.stdout)
-
-
 class Numbers(unittest.TestCase):
-    def test_every_method_answers_as_the_program_does(self):
-        for row in native.call("list", {"what": "methods"}):
-            method = row["name"]
-            if method not in SMALL:  # about other events
-                continue
-            with self.subTest(method):
-                (here,) = native.estimate([EVENT], model=MODEL, law=HEX, settings={**SMALL[method], "method": method, "seed": 5})
-                there = from_program(method, SMALL[method])
-                del there["command"], there["cost"]["seconds"], here["cost"]["seconds"]
-                self.assertEqual(here, there)
-
     def test_activations_are_read_where_they_are(self):
         cloud, last = native.capture(MODEL, HEX, 2000, seed=5)
         self.assertIs(native._activations(cloud), cloud)
@@ -76,13 +37,6 @@ class Numbers(unittest.TestCase):
         logits = native.logits(MODEL, tokens, lengths)
         margin = logits[:, 395] - np.delete(logits, 395, axis=1).max(axis=1)
         np.testing.assert_array_equal(native.event_scores(EVENT, MODEL, HEX, tokens), margin.astype(np.float64))
-
-    def test_a_callers_margins_give_the_native_estimate(self):
-        (inside,) = native.estimate([EVENT], model=MODEL, law=HEX, settings={**PINNED, "method": "tokensplit"})
-        called = native.split(HEX, margins, model=MODEL, settings=PINNED)
-        for key in ("p", "log10_p", "ci95", "status", "guarantee", "levels", "triggers", "positions", "replicas", "warnings"):
-            if key in inside:
-                self.assertEqual(called[key], inside[key], key)
 
     def test_batches_and_threads_change_nothing(self):
         settings = {"budget": 4000, "seed": 3}
@@ -225,7 +179,7 @@ class Misbehaviour(unittest.TestCase):
         try:
             for i in range(100):
                 try:
-                    signal.setitimer(signal.ITIMER_REAL, generator.uniform(0.0005, 0.08))
+                    signal.setitimer(signal.ITIMER_REAL, generator.uniform(0.0005, 0.04))
                     if i % 10 != 0:
                         native.split(HEX, score, batch=64, settings={"budget": 1e5, "seed": i})
                     else:

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 
 import deeptail as dt
+from deeptail import _native as native
 
 COINS = dt.Law.positions([[0, 1]] * 20, d_vocab=2, name="coins")
 
@@ -54,6 +55,52 @@ class Splitting(Quiet):
 
         dt.split(COINS, seen, budget=5e3)
         self.assertEqual(shapes, {((128, 20), "int32", (128,))})
+
+    def test_batches_of_a_few_shapes(self):
+        shapes = set()
+
+        def seen(tokens):
+            shapes.add(len(tokens))
+            return tokens.sum(axis=1) - 18.0
+
+        few = dt.split(COINS, seen, budget=5e3, batch=[16, 64, 256])
+        self.assertEqual(shapes, {16, 64, 256})
+        one = dt.split(COINS, seen, budget=5e3, batch=256)
+        self.assertEqual((few.p, few.interval), (one.p, one.interval))
+        with self.assertRaises(dt.InputError):
+            dt.split(COINS, seen, batch=[0, 4])
+
+    def test_many_events_share_batches(self):
+        least = np.array([16.0, 18.0, 19.0])
+        calls = []
+
+        @dt.score(batch=256)
+        def many(tokens, which):
+            calls.append(which.dtype)
+            return tokens.sum(axis=1) - least[which]
+
+        together = dt.split_many(COINS, many, ["16", "18", "19"], budget=5e3, seed=3)
+        n = len(calls)
+        alone = [dt.split(COINS, at_least(k), budget=5e3, seed=3, batch=256) for k in (16, 18, 19)]
+        self.assertEqual([(r.p, r.interval) for r in together], [(r.p, r.interval) for r in alone])
+        self.assertEqual([r.event for r in together], ["16", "18", "19"])
+        self.assertLess(n, sum(r.to_dict()["diagnostics"]["batches"] for r in alone))
+        with self.assertRaisesRegex(dt.InputError, "which"):
+            dt.split_many(COINS, at_least(3), ["a"])
+        self.assertEqual(len(dt.split_many(COINS, many, [])), 0)
+
+    def test_many_events_that_are_interrupted(self):
+        calls = []
+
+        def interrupted(tokens, which):
+            calls.append(1)
+            if len(calls) == 60:
+                raise KeyboardInterrupt
+            return tokens.sum(axis=1) - 19.0
+
+        with self.assertRaises(KeyboardInterrupt) as caught:
+            dt.split_many(COINS, interrupted, ["a", "b", "c"], budget=2e4, batch=128)
+        self.assertIsInstance(caught.exception.partial, dt.EstimateList)
 
     def test_an_exception_comes_out_as_itself(self):
         class Mine(Exception):
@@ -127,18 +174,22 @@ class Splitting(Quiet):
         r = dt.split(law, drawn, budget=2e4, seed=1)
         self.assertLess(abs(math.log(r.p / 2**-11)), 0.8)
 
-    def test_the_models_own_margin_gives_the_native_estimate(self):
-        model, law = dt.load("dt-1l"), dt.law("hex")
+    def test_margins_of_numpy_give_the_native_estimate_to_the_bit(self):
+        """With sizes that no count of work decides, a score's margins lead where the library's own do."""
+        model, law, target = dt.load("dt-1l"), dt.law("hex"), 395
 
         def says(tokens):
-            z = model.logits(tokens).astype(np.float64)
-            mine = z[:, 18].copy()
-            z[:, 18] = -np.inf
-            return mine - z.max(axis=1)
+            z = model.logits(tokens, threads=1)  # float32 [n, d_vocab]
+            return z[:, target] - np.delete(z, target, axis=1).max(axis=1)
 
-        native = dt.estimate(model, law, 18, budget=4e3, seed=2, tilt="none", replicas=2)
-        own = dt.split(law, says, model=model, budget=4e3, seed=2, tilt="none", replicas=2, batch=512)
-        self.assertLess(abs(math.log(own.p / native.p)), 1.0)
+        inputs = law.sample(64, seed=3)
+        np.testing.assert_array_equal(says(inputs), native.event_scores({"target": target}, model._native, law.native(model), inputs))
+        pinned = {"budget": 1.5e5, "replicas": 2, "particles": 32, "first_draw": 500, "moves": 6, "tilt": "none", "seed": 11}
+        inside = dt.estimate(model, law, target, method="tokensplit", **pinned)
+        own = dt.split(law, says, model=model, batch=512, **pinned)
+        self.assertGreater(own.p, 0.0)
+        for name in ("p", "log10_p", "interval", "status", "guarantee", "levels", "triggers", "positions", "warnings"):
+            self.assertEqual(getattr(own, name), getattr(inside, name), name)
 
 
 class Checking(unittest.TestCase):

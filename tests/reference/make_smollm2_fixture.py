@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes tests/data/model/smollm2.json: what transformers' own loading of the GGUF file says after 50 prompts.
 
-Usage: make_smollm2_fixture.py SmolLM2-135M-Instruct.Q4_1.gguf OUT.json      (needs torch, transformers and gguf)
+Usage: make_smollm2_fixture.py SmolLM2-135M-Instruct.Q4_1.gguf OUT.json      (needs torch, transformers, accelerate and gguf)
 
 For each prompt its text and ids, the ids and logits of the eight best tokens at the last position, and 20 more tokens,
-always the best, with the smallest gap between the best two on the way. The weights are the dequantised ones; they are
-multiplied in float64.
+always the best, with the smallest gap between the best two on the way. The weights are the dequantised ones; all that is
+computed with them is computed in float64, also norms and angles, which transformers does in float32 whatever the model's type.
+"float32_off" is how far transformers' own float32 is from that, at those eight tokens.
 """
 import argparse
 import json
@@ -13,6 +14,7 @@ import os
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.models.llama import modeling_llama
 
 PROMPTS = [
     "The capital of France is", "Once upon a time, there was a little", "Water boils at a temperature of",
@@ -34,6 +36,27 @@ PROMPTS = [
     "<|endoftext|>",
 ]
 BEST, MORE = 8, 20
+
+
+def exact_norm(self, x):
+    return self.weight * x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.variance_epsilon)
+
+
+def exact_angles(self, x, position_ids):
+    d = self.config.hidden_size // self.config.num_attention_heads
+    frequencies = self.config.rope_parameters["rope_theta"] ** (-torch.arange(0, d, 2).double() / d)
+    angles = position_ids[..., None].double() * frequencies
+    angles = torch.cat([angles, angles], -1)
+    return angles.cos(), angles.sin()
+
+
+def in_double(model):
+    for module in model.double().modules():
+        if isinstance(module, modeling_llama.LlamaRMSNorm):
+            module.forward = exact_norm.__get__(module)
+        if isinstance(module, modeling_llama.LlamaRotaryEmbedding):
+            module.forward = exact_angles.__get__(module)
+    return model
 
 
 def answers(model, batch):
@@ -65,8 +88,11 @@ def main():
     args = parser.parse_args()
     folder, name = os.path.split(os.path.abspath(args.gguf))
     tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
-    model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32).double().eval()
+    model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32).eval()
     all_ids = [tokenizer(text, add_special_tokens=False).input_ids for text in PROMPTS]
+    with torch.no_grad():
+        float32 = [model(torch.tensor([ids])).logits[0, -1].double() for ids in all_ids]
+    model = in_double(model)
     order = sorted(range(len(PROMPTS)), key=lambda i: len(all_ids[i]))
     rows = [None] * len(PROMPTS)
     with torch.no_grad():
@@ -77,7 +103,8 @@ def main():
                 best = torch.topk(logits[k], BEST)
                 rows[i] = {"text": PROMPTS[i], "ids": all_ids[i], "best": best.indices.tolist(),
                            "logits": [float(f"{v:.9g}") for v in best.values], "more": more[k],
-                           "gap": float(f"{gaps[k]:.4g}")}
+                           "gap": float(f"{gaps[k]:.4g}"),
+                           "float32_off": float(f"{(float32[i][best.indices] - best.values).abs().max():.3g}")}
             print("prompts done:", start + len(chosen), flush=True)
     with open(args.out, "w") as file:
         file.write("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")

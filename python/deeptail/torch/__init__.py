@@ -8,7 +8,21 @@ mode, since dropout makes a score random.
 from __future__ import annotations
 
 from .decoding import Sampling, sample_continuations
-from .heads import head, last_logits, margin, margin_score, residuals
-from .texts import continuation_score
+from .graphs import CapturedLogits
+from .heads import head, last_logits, margin, residuals
+from .margins import margin_score, margin_scores
+from .texts import continuation_score, continuation_scores
 
-__all__ = ["Sampling", "continuation_score", "head", "last_logits", "margin", "margin_score", "residuals", "sample_continuations"]
+__all__ = [
+    "CapturedLogits",
+    "Sampling",
+    "continuation_score",
+    "continuation_scores",
+    "head",
+    "last_logits",
+    "margin",
+    "margin_score",
+    "margin_scores",
+    "residuals",
+    "sample_continuations",
+]

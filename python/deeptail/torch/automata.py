@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _native
 from ..errors import InputError
 from ..events import Continuation
 from ..models import Model, Tokenizer
@@ -15,7 +16,7 @@ from ..models import Model, Tokenizer
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["TokenSteps", "steps_of", "token_bytes"]
+__all__ = ["ByteDfa", "TokenSteps", "steps_of", "token_bytes"]
 
 DECAY = 0.2  # guess of the chance of one more byte of the string
 
@@ -28,6 +29,7 @@ class TokenSteps:
     start: int
     accepted: int
     chance: npt.NDArray[np.float32]  # [n_states]; 1 when accepted, 0 where nothing of it is said
+    at_end: npt.NDArray[np.bool_]  # [n_states]: a text that ends here has the event
 
 
 def _byte_chars() -> dict[str, int]:
@@ -90,22 +92,77 @@ def _over_tokens(delta: npt.NDArray[np.int64], pieces: list[bytes]) -> npt.NDArr
     return table
 
 
+@dataclass(frozen=True)
+class ByteDfa:
+    """A regular expression as the library reads it (docs/patterns.md)."""
+
+    start: int
+    delta: npt.NDArray[np.int64]  # [n_states, 256]
+    accepting: npt.NDArray[np.bool_]  # [n_states]; whatever follows
+    at_end: npt.NDArray[np.bool_]  # [n_states]: a text may end here
+
+    @classmethod
+    def of_regex(cls, regex: str) -> ByteDfa:
+        found = _native.call("pattern", {"matches": regex})
+        delta = np.array(found["next"], dtype=np.int64)[:, found["classes"]]
+        accepting = np.array(found["accepting"], dtype=bool)
+        return cls(int(found["start"]), delta, accepting, accepting | np.array(found["accepting_at_end"], dtype=bool))
+
+    def ends(self, text: bytes) -> int:
+        """Bytes after which it has matched; -1: never."""
+        state = self.start
+        for at, byte in enumerate(text):
+            if self.accepting[state]:
+                return at
+            state = int(self.delta[state, byte])
+        return len(text) if self.at_end[state] else -1
+
+    def find(self, text: bytes) -> tuple[int, int]:
+        """The first match to end, cut as short as it can be; (-1, -1): none."""
+        end = self.ends(text)
+        for begin in range(end, -1, -1):
+            if self.ends(text[begin:end]) >= 0:
+                return begin, end
+        return (0, end) if end >= 0 else (-1, -1)
+
+
+def _regex_steps(dfa: ByteDfa, pieces: list[bytes], decay: float) -> TokenSteps:
+    """The guess counts the bytes that are missing at least; where nothing is matched yet, it must begin anyway."""
+    n = len(dfa.delta)
+    missing = np.where(dfa.at_end, 0.0, np.inf)
+    for _ in range(n):
+        nearer = np.minimum(missing, 1.0 + missing[dfa.delta].min(axis=1))
+        if (nearer == missing).all():
+            break
+        missing = nearer
+    chance = np.where(np.isfinite(missing), decay ** np.minimum(missing, 1e3), 0.0)
+    if not dfa.at_end[dfa.start]:
+        chance[dfa.start] = 0.0
+    accepted = np.flatnonzero(dfa.accepting)
+    # Without one (patterns that end in $) a state that no text comes to stands for it.
+    delta = dfa.delta if len(accepted) else np.vstack([dfa.delta, np.full((1, 256), n)])
+    end = int(accepted[0]) if len(accepted) else n
+    more = delta.shape[0] - n
+    chance, at_end = np.append(chance, np.ones(more)), np.append(dfa.at_end, np.ones(more, dtype=bool))
+    return TokenSteps(_over_tokens(delta, pieces), dfa.start, end, chance.astype(np.float32), at_end)
+
+
 def steps_of(event: Continuation, tokenizer: Any, d_vocab: int, decay: float = DECAY) -> TokenSteps:
-    """For contains, starts_with and tokens_any."""
+    """For contains, starts_with, matches and tokens_any."""
     if event.kind == "tokens_any":
         table = np.zeros((2, d_vocab), dtype=np.int64)
         table[0, [int(k) for k in event.what]] = 1
         table[1] = 1
-        return TokenSteps(table, 0, 1, np.array([0.0, 1.0], dtype=np.float32))
-    if event.kind not in ("contains", "starts_with"):
-        raise InputError(f"{event.kind}: with a model of transformers give contains, starts_with, tokens_any, or a function of texts")
+        return TokenSteps(table, 0, 1, np.array([0.0, 1.0], dtype=np.float32), np.array([False, True]))
     text = str(event.what).encode()
     if not text:
         raise InputError(f"{event.kind}: the text is empty")
+    if event.kind == "matches":
+        return _regex_steps(ByteDfa.of_regex(str(event.what)), token_bytes(tokenizer, d_vocab), decay)
     m = len(text)
     anywhere = event.kind == "contains"
     table = _over_tokens(_string_steps(text, anywhere), token_bytes(tokenizer, d_vocab))
     chance = np.array([decay ** (m - k) for k in range(m + 1)] + [0.0], dtype=np.float32)
     if anywhere:
         chance[0] = 0.0  # nothing of it is said: it must begin anyway
-    return TokenSteps(table, 0, m, chance)
+    return TokenSteps(table, 0, m, chance, np.arange(m + 2) == m)

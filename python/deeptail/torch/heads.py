@@ -14,9 +14,8 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..clouds import Head
-from ..splits import BATCH, Score, score
 
-__all__ = ["Rows", "head", "last_logits", "margin", "margin_score", "residuals", "rows_of"]
+__all__ = ["Rows", "head", "last_logits", "logits_of", "margin", "residuals", "rows_of"]
 
 
 FINAL_NORMS = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "decoder.final_layer_norm", "norm_f")
@@ -54,10 +53,10 @@ def rows_of(model: Any, tokens: Any, lengths: Any = None) -> Rows:
         raise InputError(f"tokens: expected [n, length], found {ids.ndim} dimensions")
     if lengths is None:
         return Rows(ids)
-    ends = torch.as_tensor(np.asarray(lengths, dtype=np.int64), device=device)
-    length = ids.shape[1]
-    if bool((ends == length).all()):
+    given, length = np.asarray(lengths, dtype=np.int64), ids.shape[1]
+    if (given == length).all():  # looked at here: a device would have to be waited for
         return Rows(ids)
+    ends = torch.as_tensor(given, device=device)
     at = torch.arange(length, device=device)[None, :] - (length - ends)[:, None]  # [n, length], negative where padded
     mask = at >= 0
     shifted = torch.gather(ids, 1, at.clamp(min=0)) * mask
@@ -121,6 +120,12 @@ def last_head(model: Any) -> LastHead:
     return made
 
 
+def logits_of(model: Any, input_ids: Tensor, attention_mask: Optional[Tensor] = None, position_ids: Optional[Tensor] = None) -> Tensor:
+    """As last_logits, of rows that are where the model is, within inference mode."""
+    made, rows = last_head(model), Rows(input_ids, attention_mask, position_ids)
+    return made.logits(_hidden(model, rows)) if made.plain else _own_logits(model, rows)
+
+
 def last_logits(model: Any, tokens: Any, lengths: Any = None) -> Tensor:
     """Logits of the next token after each row, float32 [n, d_vocab]; tokens: [n, length] of NumPy or torch.
 
@@ -133,12 +138,10 @@ def last_logits(model: Any, tokens: Any, lengths: Any = None) -> Tensor:
     """
     check_eval(model)
     with torch.inference_mode():
-        made = last_head(model)
-        rows = rows_of(model, tokens, lengths)
-        return made.logits(_hidden(model, rows)) if made.plain else _own_logits(model, rows)
+        return logits_of(model, **rows_of(model, tokens, lengths).arguments())
 
 
-def _ids(target: Union[int, Sequence[int]]) -> list[int]:
+def ids_of(target: Union[int, Sequence[int]]) -> list[int]:
     return [int(target)] if isinstance(target, (int, np.integer)) else sorted({int(t) for t in target})
 
 
@@ -152,7 +155,7 @@ def margin(logits: Tensor, target: Union[int, Sequence[int]]) -> Tensor:
     >>> dt.torch.margin(torch.tensor([[3.0, 3.0, 2.5]]), 1) < 0
     tensor([True])
     """
-    ids = torch.tensor(_ids(target), device=logits.device)
+    ids = torch.tensor(ids_of(target), device=logits.device)
     mine, where = logits[:, ids].max(dim=1)
     others = logits.clone()
     others[:, ids] = -torch.inf
@@ -162,16 +165,6 @@ def margin(logits: Tensor, target: Union[int, Sequence[int]]) -> Tensor:
     before = torch.arange(logits.shape[1], device=logits.device)[None, :] < said[:, None]
     lost = (found == 0) & ((others == best[:, None]) & before).any(dim=1)
     return torch.where(lost, torch.full_like(found, -torch.finfo(found.dtype).tiny), found)
-
-
-def margin_score(model: Any, target: Union[int, Sequence[int]], *, batch: int = BATCH) -> Score:
-    """The event that the most likely next token is one of these, as a score for ``deeptail.split``."""
-    ids = _ids(target)
-
-    def says(tokens: Any, lengths: Any) -> Tensor:
-        return margin(last_logits(model, tokens, lengths), ids)
-
-    return score(batch=batch, name="says " + ",".join(map(str, ids)))(says)
 
 
 def final_norm(model: Any) -> Any:

@@ -15,7 +15,7 @@ using Service = CalledScores::Service;
 class CalledScorer final : public Scorer {
  public:
   CalledScorer(Service& service, const CalledEvent& event, const ModelConfig& config, const InputLaw& law)
-      : service_(service), flops_(event.score_flops(config, law)) {
+      : service_(service), event_(event.number()), flops_(event.score_flops(config, law)) {
     service_.join();
   }
   ~CalledScorer() override { service_.leave(); }
@@ -81,7 +81,7 @@ class CalledScorer final : public Scorer {
       rows.lengths[j] = static_cast<std::uint32_t>(inputs.inputs.length_of(who[j]));
       std::copy_n(inputs.numbers.data() + who[j] * n, n, numbers.data() + j * n);
     }
-    return service_.scores({rows.batch(), numbers}, exactly, out);
+    return service_.scores({rows.batch(), numbers}, event_, exactly, out);
   }
 
   // Those that are not known are asked for, each once; `found` takes them.
@@ -129,6 +129,7 @@ class CalledScorer final : public Scorer {
 
   static constexpr std::size_t kKnown = static_cast<std::size_t>(-1);
   Service& service_;
+  std::uint32_t event_;
   double flops_;
   Kept kept_;
 };

@@ -33,11 +33,12 @@ struct CpuPlace {
   InputParticles population(std::size_t max_particles, MovePolicy& policy, ThreadPool& pool) const {
     return {problem, max_particles, policy, pool};
   }
-  // Replicas run side by side, each on its share of the threads: nothing waits between moves, unless scores come from
-  // elsewhere.
-  std::size_t replicas_at_once(const TokensplitConfig& config, std::size_t threads) const {
-    return std::min(problem.event.runs_model() ? threads : kMostWaiting, config.replicas);
+  // Replicas of all laws run side by side, each on its share of the threads: nothing waits between moves, unless scores
+  // come from elsewhere.
+  std::size_t replicas_at_once(const TokensplitConfig& config, std::size_t laws, std::size_t threads) const {
+    return std::min(waits() ? kMostWaiting : threads, config.replicas * laws);
   }
+  bool waits() const { return !problem.event.runs_model(); }
   double bytes(const Sizes& sizes) const {  // of one replica
     return sizes.bytes(problem.event.bytes(problem.model.config(), problem.law), problem);
   }
@@ -60,9 +61,10 @@ struct ServedPlace {
     return {problem, base.get(), service, policy, pool};
   }
   // Every replica has a thread that mostly waits.
-  static std::size_t replicas_at_once(const TokensplitConfig& config, std::size_t) {
+  static std::size_t replicas_at_once(const TokensplitConfig& config, std::size_t, std::size_t) {
     return std::min(kMostWaiting, config.replicas);
   }
+  static bool waits() { return false; }  // many targets do
   double bytes(const Sizes& sizes) const { return sizes.token_bytes(problem.length()); }
 };
 

@@ -12,11 +12,20 @@ std::size_t probe_slots(std::size_t contexts) {
   return std::max<std::size_t>(1, kSlots / contexts) * contexts;
 }
 
+namespace {
+// Whoever waits for scores from elsewhere holds nothing, and asks for many at once.
+std::size_t slots_for(const Event& event, std::size_t contexts) {
+  constexpr std::size_t kAtOnce = 1 << 14;
+  return event.runs_model() ? probe_slots(contexts) : kAtOnce / contexts * contexts;
+}
+}  // namespace
+
 CpuProbe::CpuProbe(const TokenProblem& problem, Inputs& contexts, std::size_t count, ThreadPool& pool)
-    : slots_(probe_slots(count)),
+    : slots_(slots_for(problem.event, count)),
       scorer_(problem.event.scorer(problem.model, problem.law,
                                    {.max_held = slots_, .table = problem.table, .screen = problem.screen},
                                    pool)) {
+  if (!problem.event.runs_model()) return;
   Inputs copies;
   copies.resize(slots_, contexts.max_length);
   for (std::size_t i = 0; i < slots_; ++i) {

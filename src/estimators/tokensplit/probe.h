@@ -8,7 +8,7 @@
 
 namespace deeptail {
 
-// Inputs that a probe holds for so many contexts: copies of them, so that as many changed ones can be scored
+// Inputs that a probe of a model holds for so many contexts: copies of them, so that as many changed ones can be scored
 // together.
 std::size_t probe_slots(std::size_t contexts);
 

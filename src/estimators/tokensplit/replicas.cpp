@@ -100,7 +100,8 @@ std::vector<Replicas> run_replicas(std::span<const ReplicaTask<Place>> laws, std
   const TokensplitRun<Place>& any = laws.front().run;
   const std::size_t n = any.config.replicas;
   std::vector<Replica> replicas(laws.size() * n);  // [laws, n]
-  ThreadPool outer(any.at_once > 0 ? any.at_once : any.place.replicas_at_once(any.config, any.pool.size()));
+  ThreadPool outer(any.at_once > 0 ? any.at_once
+                                   : any.place.replicas_at_once(any.config, laws.size(), any.pool.size()));
   const std::size_t inner_threads = std::max<std::size_t>(1, any.pool.size() / outer.size());
   outer.for_each_block(replicas.size(), [&](std::size_t i, std::size_t) {
     const std::size_t r = i / laws.size(), c = i % laws.size();

@@ -2,6 +2,7 @@
 #include "estimators/tokensplit/tokensplit.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -138,15 +139,28 @@ class Tokensplit {
   // Where one was stopped returns the first, which leaves no input out; else null.
   const PilotResult* run_pilots() {
     const double budget = strata_.size() == 1 ? config_.budget : left() / static_cast<double>(strata_.size());
-    for (Stratum<Place>& s : strata_) {
-      PilotConfig pilot = pilot_config(config_with(budget, s.seed), unit_);
-      pilot.n_particles = fitting(s.place, {.at_level = {pilot.n_particles}}).most();
-      s.pilot = run_pilot(s.place, pilot, derived_seed(s.seed, kPilotPart), pool_, meter_);
-      pay(s.pilot.work);
-      if (mixture_) s.pilot.run.first.log_most = mixture_->log_largest_ratio(0);
-      if (s.pilot.run.end == SplittingEnd::kStopped) return &strata_.front().pilot;
+    std::vector<PilotConfig> configs;
+    for (const Stratum<Place>& s : strata_) {
+      configs.push_back(pilot_config(config_with(budget, s.seed), unit_));
+      configs.back().n_particles = fitting(s.place, {.at_level = {configs.back().n_particles}}).most();
     }
-    return nullptr;
+    std::atomic<bool> stopped = false;
+    // Those that wait for scores wait together.
+    ThreadPool callers(place_.waits() ? strata_.size() : 1);
+    callers.for_each_block(strata_.size(), [&](std::size_t c, std::size_t) {
+      if (stopped) return;
+      Stratum<Place>& s = strata_[c];
+      std::optional<ThreadPool> own;
+      if (callers.size() > 1) own.emplace(std::max<std::size_t>(1, pool_.size() / callers.size()));
+      s.pilot = run_pilot(s.place, configs[c], derived_seed(s.seed, kPilotPart), own ? *own : pool_, meter_);
+      meter_.add(s.pilot.work.flops);
+      if (s.pilot.run.end == SplittingEnd::kStopped) stopped = true;
+    });
+    for (Stratum<Place>& s : strata_) {
+      work_ += s.pilot.work;
+      if (mixture_) s.pilot.run.first.log_most = mixture_->log_largest_ratio(0);
+    }
+    return stopped ? &strata_.front().pilot : nullptr;
   }
 
   // Budgets of the replicas in proportion to the pilots' standard deviations, none less than a quarter.
@@ -183,7 +197,8 @@ class Tokensplit {
     }
     require_memory(config_, most_bytes);
     for (ReplicaTask<Place>& law : laws)
-      law.run.at_once = fitting_at_once(place_.replicas_at_once(config_, pool_.size()), most_bytes);
+      law.run.at_once =
+          fitting_at_once(place_.replicas_at_once(config_, laws.size(), pool_.size()), most_bytes);
     std::vector<Replicas> replicas = run_replicas<Place>(laws, kReplicaParts);
     for (std::size_t c = 0; c < strata_.size(); ++c) {
       strata_[c].replicas = std::move(replicas[c]);
@@ -236,7 +251,7 @@ class Tokensplit {
 
 double target_bytes(const TokenProblem& problem, const TokensplitConfig& wanted) {
   const TokensplitConfig config = with_budget(wanted, problem, ServedPlace::kDevice);
-  return static_cast<double>(ServedPlace::replicas_at_once(config, 1)) *
+  return static_cast<double>(ServedPlace::replicas_at_once(config, 1, 1)) *
          asked_sizes(config).token_bytes(problem.length());
 }
 

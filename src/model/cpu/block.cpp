@@ -24,6 +24,20 @@ void activate(std::size_t rows, const float* before, MlpScratch& s) {
     swiglu(s.d_mlp, before + i * s.width, before + i * s.width + s.d_mlp, s.hidden.data() + i * s.d_mlp);
 }
 
+// s.normed -> s.hidden through a gated activation, some columns at a time: what comes before it is never further away than L2.
+void gated_hidden(const PackedMatrix& w_in, std::size_t rows, MlpScratch& s) {
+  const std::size_t columns = std::min(16 * kPanel, s.d_mlp);
+  const ConstRows normed{s.normed.data(), s.d_model};
+  float *gate = s.gates.data(), *up = gate + kMlpRows * columns;  // [rows, columns] each
+  for (std::size_t first = 0; first < s.d_mlp; first += columns) {
+    const std::size_t n = std::min(columns, s.d_mlp - first);
+    gemm_panels(rows, normed, w_in, first / kPanel, n / kPanel, {gate, columns});
+    gemm_panels(rows, normed, w_in, (s.d_mlp + first) / kPanel, n / kPanel, {up, columns});
+    for (std::size_t i = 0; i < rows; ++i)
+      swiglu(n, gate + i * columns, up + i * columns, s.hidden.data() + i * s.d_mlp + first);
+  }
+}
+
 // The gradient in s.hidden -> s.before().
 void activate_backward(std::size_t rows, const float* before, MlpScratch& s) {
   const float* dout = s.hidden.data();
@@ -44,9 +58,13 @@ void mlp_forward(const PackedBlock& w, std::size_t m, Rows x, MlpScratch& s, Blo
     const std::size_t rows = std::min(kMlpRows, m - i);
     float* stats = tape != nullptr ? tape->stats2.data() + 2 * i : nullptr;
     layernorm(rows, x.from(i), w.ln2, {s.normed.data(), s.d_model}, stats);
-    float* before = tape != nullptr ? tape->hidden.data() + i * s.width : s.before();
-    gemm(rows, {s.normed.data(), s.d_model}, w.w_in, {before, s.width});
-    activate(rows, before, s);
+    if (tape == nullptr && s.gated_in_parts()) {
+      gated_hidden(w.w_in, rows, s);
+    } else {
+      float* before = tape != nullptr ? tape->hidden.data() + i * s.width : s.before();
+      gemm(rows, {s.normed.data(), s.d_model}, w.w_in, {before, s.width});
+      activate(rows, before, s);
+    }
     if (tape != nullptr) std::copy_n(x.row(i), rows * s.d_model, tape->x_mid.data() + i * s.d_model);
     gemm(rows, {s.hidden.data(), s.d_mlp}, w.w_out, x.from(i), GemmMode::kAdd);
   }

@@ -52,6 +52,8 @@ class MlpScratch {
   AlignedVector<float> gates;   // [kMlpRows, width] before a gated activation
   AlignedVector<float> hidden;  // [kMlpRows, d_mlp] before and after the others
 
+  // Gates, and what they let through, begin with a panel each.
+  bool gated_in_parts() const { return mlp == Architecture::Mlp::kSwiGlu && d_mlp % kPanel == 0; }
   float* before() { return gates.empty() ? hidden.data() : gates.data(); }
 };
 

@@ -53,7 +53,8 @@ TEST_P(Gemm, PanelsAndBarePanelsAgree) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Gemm,
                          ::testing::Values(Case{1, 1, 1}, Case{1, 128, 16}, Case{5, 7, 17}, Case{6, 32, 48},
-                                           Case{13, 64, 31}, Case{97, 128, 100}, Case{300, 20, 15}));
+                                           Case{13, 64, 31}, Case{97, 128, 100}, Case{300, 20, 15},
+                                           Case{67, 300, 33}));
 
 TEST(PackedMatrix, TransposesAndPicksColumns) {
   const auto w = random_values(5 * 37, 1), bias = random_values(37, 2);

@@ -17,10 +17,10 @@ namespace {
 constexpr std::size_t kNumbers = 10;
 const double kLogTruth = 10.0 * std::log(0.6);
 
-bool count_large(TokenBatch, std::span<const std::uint64_t> numbers, std::span<double> out) {
+bool count_large(const ScoredRows& rows, std::span<double> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     double large = -static_cast<double>(kNumbers);
-    for (std::size_t j = 0; j < kNumbers; ++j) large += unit_double(numbers[i * kNumbers + j]) >= 0.4;
+    for (std::size_t j = 0; j < kNumbers; ++j) large += unit_double(rows.numbers[i * kNumbers + j]) >= 0.4;
     out[i] = large;
   }
   return true;
@@ -60,16 +60,68 @@ TEST(Split, GivesTheSameForAnyBatchAndThreads) {
 TEST(Split, AsksOneThreadAtATimeForBatchesOfOneShape) {
   std::mutex busy;
   std::set<std::pair<std::size_t, std::size_t>> shapes;
-  CalledScores scores(counting_scores([&](TokenBatch inputs, auto numbers, auto out) {
+  CalledScores scores(counting_scores([&](const ScoredRows& rows, std::span<double> out) {
     const std::unique_lock alone(busy, std::try_to_lock);
     EXPECT_TRUE(alone.owns_lock());
-    shapes.emplace(inputs.size(), inputs.length);
-    return count_large(inputs, numbers, out);
+    shapes.emplace(rows.inputs.size(), rows.inputs.length);
+    return count_large(rows, out);
   }));
   split_with(scores, 3, 4000);
   EXPECT_EQ(shapes, (std::set<std::pair<std::size_t, std::size_t>>{{64, 6}}));
   const CalledScores::Counts counts = scores.counts();
   EXPECT_EQ(counts.batches * 64, counts.rows + counts.padded);
+}
+
+TEST(Split, AsksForSmallerBatchesWhereItMay) {
+  std::set<std::size_t> shapes;
+  CalledScores one({.score =
+                        [&](const ScoredRows&rows, std::span<double> out) {
+                          shapes.insert(rows.inputs.size());
+                          return count_large(rows, out);
+                        },
+                    .batch = 256,
+                    .smaller = {64, 16},
+                    .numbers = kNumbers}),
+      other({.score = count_large, .batch = 256, .numbers = kNumbers});
+  EXPECT_EQ(split_with(one, 2, 4000).replica_log_p, split_with(other, 2, 4000).replica_log_p);
+  EXPECT_EQ(shapes, (std::set<std::size_t>{16, 64, 256}));
+  EXPECT_LT(one.counts().padded, other.counts().padded / 2);
+}
+
+// Event k is that all numbers are at least 0.4, but for k of them.
+bool count_large_but(const ScoredRows& rows, std::span<double> out) {
+  count_large(rows, out);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] += rows.which[i];
+  return true;
+}
+
+TEST(Split, ManyEventsShareBatchesAndGiveWhatEachGivesAlone) {
+  const ChainLaw law(6, 5);
+  const std::vector<std::string> names = {"all", "all but one", "all but two"};
+  std::vector<Estimate> together(names.size());
+  CalledScores scores(counting_scores(count_large_but));
+  split_many(law, scores, names, {.budget = 4000},
+             {.on_estimate = [&](std::size_t i, Estimate e) { together[i] = std::move(e); }});
+  std::uint64_t batches = 0;
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    CalledScores alone(counting_scores([k](const ScoredRows& rows, std::span<double> out) {
+      count_large(rows, out);
+      for (double& s : out) s += static_cast<double>(k);
+      return true;
+    }));
+    EXPECT_EQ(together[k].replica_log_p, split_with(alone, 2, 4000).replica_log_p);
+    EXPECT_EQ(together[k].event, names[k]);
+    batches += alone.counts().batches;
+  }
+  EXPECT_LT(scores.counts().batches, batches);
+}
+
+TEST(Split, ManyEventsStopTogether) {
+  const ChainLaw law(6, 5);
+  CalledScores scores(counting_scores([](const auto&, auto) -> bool { throw std::domain_error("mine"); }));
+  const std::vector<std::string> names(5, "one");
+  EXPECT_THROW(split_many(law, scores, names, {.budget = 4000}, {.on_estimate = [](auto, auto) {}}),
+               std::domain_error);
 }
 
 TEST(Split, StopsWhenTheScoreSaysSoAndKeepsWhatIsFinished) {
@@ -78,8 +130,8 @@ TEST(Split, StopsWhenTheScoreSaysSoAndKeepsWhatIsFinished) {
   const std::uint64_t batches = whole.counts().batches;
   for (const std::uint64_t last : {std::uint64_t{0}, batches / 4, batches / 2}) {
     std::uint64_t asked = 0;
-    CalledScores scores(counting_scores([&](TokenBatch inputs, auto numbers, auto out) {
-      return asked++ < last && count_large(inputs, numbers, out);
+    CalledScores scores(counting_scores([&](const ScoredRows& rows, std::span<double> out) {
+      return asked++ < last && count_large(rows, out);
     }));
     const Estimate e = split_with(scores, 2);
     EXPECT_TRUE(scores.gave_up());
@@ -90,13 +142,13 @@ TEST(Split, StopsWhenTheScoreSaysSoAndKeepsWhatIsFinished) {
 }
 
 TEST(Split, ThrowsWhatTheScoreThrows) {
-  CalledScores scores(counting_scores([](auto, auto, auto) -> bool { throw std::domain_error("mine"); }));
+  CalledScores scores(counting_scores([](const auto&, auto) -> bool { throw std::domain_error("mine"); }));
   EXPECT_THROW(split_with(scores, 2), std::domain_error);
 }
 
 TEST(Split, AnExactScoreDecidesNearALevel) {
-  const auto rough = [](TokenBatch inputs, auto numbers, auto out) {
-    count_large(inputs, numbers, out);
+  const auto rough = [](const ScoredRows& rows, std::span<double> out) {
+    count_large(rows, out);
     for (double& s : out) s += 0.3 * std::sin(7.0 * s);
     return true;
   };
@@ -110,6 +162,7 @@ TEST(Split, AnExactScoreDecidesNearALevel) {
 TEST(Split, RefusesSettingsThatMakeNoSense) {
   EXPECT_THROW(CalledScores({.score = {}}), InputError);
   EXPECT_THROW(CalledScores({.score = count_large, .batch = 0}), InputError);
+  EXPECT_THROW(CalledScores({.score = count_large, .batch = 8, .smaller = {8}}), InputError);
   EXPECT_THROW(CalledScores({.score = count_large, .near = -1.0}), InputError);
 }
 

@@ -1,5 +1,5 @@
 // Models that others trained, as GGUF files: stories260K against its HuggingFace folder, SmolLM2 against
-// transformers' own loading of the file (tests/reference/make_smollm2_fixture.py).
+// transformers' own loading of the file, in float64 (tests/reference/make_smollm2_fixture.py).
 #include <cmath>
 #include <numeric>
 
@@ -70,8 +70,11 @@ TEST_F(StoriesAsGguf, InBlocksIsTheModelOfItsRoundedWeights) {
 
 struct Prompt {
   std::vector<TokenId> ids, best, more;
-  std::vector<double> logits;
-  double gap;
+  std::vector<double> logits;  // of best, in float64
+  double gap, float32_off;     // float32_off: how far transformers' float32 is from them
+
+  // As near to the truth as transformers is, or as near as is asked of the small models.
+  double tolerance() const { return std::max(2e-4, 1.5 * float32_off); }
 };
 
 std::vector<Prompt> smollm2_prompts() {
@@ -79,7 +82,8 @@ std::vector<Prompt> smollm2_prompts() {
   std::vector<Prompt> prompts;
   for (const Json& row : parse_json(file.text(), file.path()))
     prompts.push_back({row.at("ids").get<std::vector<TokenId>>(), row.at("best").get<std::vector<TokenId>>(),
-                       row.at("more").get<std::vector<TokenId>>(), flat(row.at("logits")), row.at("gap")});
+                       row.at("more").get<std::vector<TokenId>>(), flat(row.at("logits")), row.at("gap"),
+                       row.at("float32_off")});
   return prompts;
 }
 
@@ -144,8 +148,7 @@ TEST(SmolLm2, LogitsAndContinuationsAreThoseOfTransformers) {
     for (std::size_t k = 0; k < prompts[i].best.size(); ++k)
       most = std::max(most, std::abs(double{all[i * d_vocab + static_cast<std::size_t>(prompts[i].best[k])]} -
                                      prompts[i].logits[k]));
-    // After <|endoftext|> alone transformers in float32 is 2.4e-4 away from itself in float64.
-    EXPECT_LT(most, prompts[i].ids.size() == 1 ? 1e-3 : 2e-4) << "prompt " << i;
+    EXPECT_LE(most, prompts[i].tolerance()) << "prompt " << i;
   }
   for (std::size_t step = 0; step < prompts[0].more.size(); ++step) {
     const auto said = continuation.step();
