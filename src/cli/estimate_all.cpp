@@ -5,6 +5,7 @@
 #include "cli/estimate_output.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/streams.h"
 #include "cli/tokens.h"
 #include "core/json.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/random.h"
+
 namespace deeptail {
 
 namespace {
@@ -19,9 +21,9 @@ TokenTable table_of_chances(std::span<const PlantChance> plants) {
   return {"plants", std::move(numbers), std::move(chances), "plants"};
 }
 
-// [0, n), each alike but for 2^-64.
+// [0, n), each alike but for 2^-53.
 std::size_t one_of(std::size_t n, std::uint64_t u) {
-  return static_cast<std::size_t>(static_cast<unsigned __int128>(u) * n >> 64);
+  return static_cast<std::size_t>(unit_double(u) * static_cast<double>(n));
 }
 
 }  // namespace
