@@ -136,7 +136,8 @@ TEST(AllTokens, AreTheSameForAnyNumberOfThreads) {
   };
   const AllTokens one = with(1);
   ASSERT_FALSE(one.rows.empty());
-  for (const std::size_t threads : {2, 7}) {
+  for (const std::size_t threads : {7, 2}) {
+    if (sized(false, true) && threads == 2) continue;
     const AllTokens more = with(threads);
     EXPECT_EQ(one.counts, more.counts);
     ASSERT_EQ(one.rows.size(), more.rows.size());
@@ -151,7 +152,8 @@ TEST(AllTokens, AreTheSameForAnyNumberOfThreads) {
 TEST(AllTokens, StoppedTheyTellWhatWasDrawn) {
   const Distribution dist = few_tokens(4);
   ThreadPool pool(2);
-  for (const std::uint64_t until : {0, 3000, 7000}) {
+  for (const std::uint64_t until : {7000, 3000, 0}) {
+    if (sized(false, true) && until < 7000) continue;
     const AllTokens all =
         estimate_all(dt_1l(), dist, {.budget = 1e4}, pool, [&](const Progress& p) { return p.done < until; });
     EXPECT_TRUE(all.stopped);
