@@ -3,6 +3,8 @@
 import itertools
 import math
 import pathlib
+import re
+import sys
 import unittest
 import warnings
 
@@ -11,7 +13,7 @@ import torch
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import deeptail as dt
-from deeptail.torch.automata import steps_of, token_bytes
+from deeptail.torch.automata import ByteDfa, steps_of, token_bytes
 from deeptail.torch.decoding import Sampling
 
 from .gpt2_form import gpt2_form
@@ -168,6 +170,22 @@ class Sampled(unittest.TestCase):
                     self.assertEqual(state == steps.accepted, said)
 
 
+    def test_regular_expressions(self):
+        tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(ROOT / "models" / "tokenizer.json"))
+        pieces, rng = token_bytes(tokenizer, 4096), np.random.default_rng(2)
+        letters = [k for k, piece in enumerate(pieces) if piece and set(piece) <= set(b"ab ")]
+        for regex in ("a(b|ab) ", "^[ab]{3,} a", "b+ ?ba$"):
+            steps, dfa, known = steps_of(dt.matches(regex, within=8), tokenizer, 4096), ByteDfa.of_regex(regex), re.compile(regex.encode())
+            for _ in range(300):
+                text, state = b"", steps.start
+                for k in rng.choice(letters, 8):
+                    text, state = text + pieces[k], steps.table[state, k]
+                self.assertEqual(bool(steps.at_end[state]), known.search(text) is not None, (regex, text))
+                begin, end = dfa.find(text)
+                if begin >= 0 and "^" not in regex and "$" not in regex:
+                    self.assertIsNotNone(known.fullmatch(text[begin:end]))
+
+
 def chance_of(model, prompts, accepts, n_steps, temperature):
     """Exact: over all texts of n_steps tokens."""
     vocabulary = model.config.vocab_size
@@ -215,6 +233,29 @@ class Splitting(unittest.TestCase):
         for trigger in r.triggers:
             self.assertGreaterEqual(sum(c in "aeiou" for c in trigger.continuation), 9)
 
+    def test_a_judge_that_is_a_program(self):
+        tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(ROOT / "models" / "tokenizer.json"))
+        hf, law = gpt2_form(ROOT / "models" / "dt-1l"), dt.Law.template("{n} of", n=[" two", " three"], bos=False, tokenizer=tokenizer)
+        judge = f"{sys.executable} -c 'import json, sys\nfor line in sys.stdin: print(json.loads(line)[\"continuation\"].count(\"e\"), flush=True)'"
+        score = dt.torch.continuation_score(hf, tokenizer, dt.judge(judge, threshold=3, within=6), batch=128)
+        r = dt.split(law, score, budget=2000, replicas=2, seed=1, check=False)
+        self.assertTrue(r.triggers and all(t.continuation.count("e") >= 3 for t in r.triggers))
+        broken = dt.torch.continuation_score(hf, tokenizer, dt.judge("echo no", threshold=3, within=2), batch=8)
+        with self.assertRaisesRegex(dt.InputError, "one finite number a line"):
+            dt.split(law, broken, budget=2000, check=False)
+
+    def test_many_at_once(self):
+        """Each is what it is alone."""
+        law, hf = dt.Law.positions([0, range(8), range(8)], d_vocab=8, name="two"), tiny_gpt2(seed=3)
+        together = dt.split_many(law, dt.torch.margin_scores(hf, [1, 4], batch=64), ["1", "4"], budget=1500, replicas=2)
+        for token, r in zip((1, 4), together):
+            self.assertEqual(r.p, dt.split(law, dt.torch.margin_score(hf, token, batch=64), budget=1500, replicas=2).p)
+        events = [dt.tokens_any([k], within=2, temperature=0.7) for k in (2, 5)]
+        drawn = dt.split_many(law, dt.torch.continuation_scores(hf, None, events, batch=64), ["2", "5"], budget=1500, replicas=2)
+        for event, r in zip(events, drawn):
+            self.assertEqual(r.p, dt.split(law, dt.torch.continuation_score(hf, None, event, batch=64), budget=1500, replicas=2).p)
+            self.assertTrue(all(str(event.what[0]) in t.continuation for t in r.triggers))
+
     def test_zoo_as_gpt2_gives_the_native_answer(self):
         hf, truth = gpt2_form(ROOT / "models" / "dt-1l"), dt.read_truth("dt-1l-hex")
         target = int(truth.band(1e-3, 1e-2)[-1])
@@ -235,7 +276,7 @@ class Splitting(unittest.TestCase):
         self.assertLess(np.abs(dt.torch.last_logits(hf, rows(8, 9, 512)).numpy() - dt.load(STORIES).logits(rows(8, 9, 512))).max(), 1e-3)
         law = dt.Law.positions([1], d_vocab=512, name="start")
         score = dt.torch.continuation_score(hf, tokenizer, dt.contains(" castle", within=40), batch=512)
-        r = dt.split(law, score, budget=4000, replicas=4, seed=1, check=False)
+        r = dt.split(law, score, budget=4000, replicas=4, moves=4, seed=1, check=False)
         self.assertLess(abs(math.log10(r.p / (134958 / 41943040))), 0.4)
         self.assertTrue(all(" castle" in trigger.continuation for trigger in r.triggers))
 
@@ -244,9 +285,11 @@ def load_tests(loader, tests, pattern):
     import doctest
 
     import deeptail.torch.decoding
+    import deeptail.torch.graphs
     import deeptail.torch.heads
+    import deeptail.torch.margins
 
-    for module in (deeptail.torch.heads, deeptail.torch.decoding):
+    for module in (deeptail.torch.heads, deeptail.torch.graphs, deeptail.torch.margins, deeptail.torch.decoding):
         tests.addTests(doctest.DocTestSuite(module))
     return tests
 
