@@ -18,7 +18,8 @@ struct AllTokensConfig {
   double above = 1e-8, below = 1.0;
   void validate() const;
 };
-// The default budget: 4e7, and for large models as many passes as 6e14 flops are, but no fewer than 1e5.
+// The default budget: 2.5e7, and for large models as many passes as 4e14 flops are, but no fewer than 1e5; on a GPU
+// 1.6 times that.
 double all_tokens_budget(const ModelConfig& config, const Distribution& dist, Device device = Device::kCpu);
 
 struct AllTokens {

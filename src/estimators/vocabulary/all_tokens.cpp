@@ -16,7 +16,7 @@ namespace deeptail {
 namespace {
 
 // Of the budget; the rest, and what nobody has to be asked about alone with, goes to the draws that count.
-constexpr double kFirstShare = 0.04, kScanAllShare = 0.1, kLearnShare = 0.14, kAloneShare = 0.08;
+constexpr double kFirstShare = 0.04, kScanAllShare = 0.06, kLearnShare = 0.14, kAloneShare = 0.08;
 constexpr std::size_t kLearnRounds = 2;
 constexpr double kCountedHits = 100.0;  // that the draws that count are expected to see, at least
 constexpr double kPriorShare = 0.125;   // of the draws that count
@@ -49,8 +49,10 @@ class AllRun {
     look();
     if (goes_on_) scan();
     for (std::size_t r = 0; r < kLearnRounds && goes_on_ && !known_.empty(); ++r) learn(r);
-    const double for_alone = goes_on_ ? choose_alone() : 0.0;
-    count(config_.budget - spent_ - for_alone);
+    if (goes_on_ || final_.draws == 0) {
+      const double for_alone = goes_on_ ? choose_alone() : 0.0;
+      count(config_.budget - spent_ - for_alone);
+    }
     fill();
     ask_alone();
     finish(stopwatch.seconds());
@@ -126,9 +128,11 @@ class AllRun {
   }
 
   void learn(std::size_t round) {
-    const SharedLaw law(sites_, all_plants(), derived_seed(config_.seed, kLearnParts + round), 0);
-    const SharedTallies seen =
+    const std::uint64_t seed = derived_seed(config_.seed, kLearnParts + round);
+    const SharedLaw law(sites_, all_plants(), seed, 0);
+    SharedTallies seen =
         draw(law, kLearnShare / static_cast<double>(kLearnRounds) * config_.budget, kKeptHits, true);
+    if (!goes_on_) return keep(std::move(seen), seed, 0);  // there will be none that count more
     pool_.for_each_block(targets_.size(), [&](std::size_t i, std::size_t) {
       Known& k = known_[i];
       const TokenTally& tally = seen.of[static_cast<std::size_t>(targets_[i])];
@@ -159,9 +163,13 @@ class AllRun {
   void count(double passes) {
     const SharedLaw law(sites_, known_.empty() ? std::vector<PlantChance>() : all_plants(), config_.seed,
                         kFirstCounted);
-    final_ = draw(law, passes, kKeptKeys, false);
-    out_.seed = config_.seed;
-    out_.first = kFirstCounted;
+    keep(draw(law, passes, kKeptKeys, false), config_.seed, kFirstCounted);
+  }
+  // These are the draws that rows are made of; their law was fixed before them.
+  void keep(SharedTallies tallies, std::uint64_t seed, std::uint64_t first) {
+    final_ = std::move(tallies);
+    out_.seed = seed;
+    out_.first = first;
     out_.samples = final_.prior_draws;
     out_.counts = final_.counts;
   }
@@ -241,9 +249,11 @@ void AllTokensConfig::validate() const {
     throw InputError("below {}: expected a probability above {}, at most 1", below, above);
 }
 
-double all_tokens_budget(const ModelConfig& config, const Distribution& dist, Device) {
-  constexpr double kUsual = 4e7, kMostFlopsForAll = 6e14, kLeastForAll = 1e5;
-  return std::clamp(kMostFlopsForAll / forward_flops(config, dist.length()), kLeastForAll, kUsual);
+double all_tokens_budget(const ModelConfig& config, const Distribution& dist, Device device) {
+  constexpr double kUsual = 2.5e7, kMostFlopsForAll = 4e14, kLeastForAll = 1e5, kDeviceTimes = 1.6;
+  const double budget =
+      std::clamp(kMostFlopsForAll / forward_flops(config, dist.length()), kLeastForAll, kUsual);
+  return device == Device::kCuda ? kDeviceTimes * budget : budget;
 }
 
 AllTokens estimate_all(const Transformer& model, const Distribution& dist, const AllTokensConfig& wanted,

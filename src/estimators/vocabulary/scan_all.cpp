@@ -219,14 +219,24 @@ class AllScan {
       });
       priors.clear();
       for (const PlantedTokens& pair : some) priors.push_back(log_prior_of(pair, sites_));
-      pool_.for_each_block(n_, [&](std::size_t t, std::size_t) {
-        for (std::size_t i = 0; i < some.size(); ++i)
-          (some[i].group == 0 ? near_[t] : anywhere_[t])
-              .add(prospect(some[i], priors[i], static_cast<double>(means[i * n_ + t]), t));
-      });
+      add_pairs(some, priors, means);
       if (!goes_on()) return false;
     }
     return true;
+  }
+
+  // means: [pairs, targets]. Some targets at a time, so that a pair's lie side by side.
+  void add_pairs(std::span<const PlantedTokens> pairs, std::span<const double> priors,
+                 std::span<const float> means) {
+    constexpr std::size_t kTargets = 64;
+    pool_.for_each_block((n_ + kTargets - 1) / kTargets, [&](std::size_t block, std::size_t) {
+      const std::size_t end = std::min(n_, (block + 1) * kTargets);
+      for (std::size_t i = 0; i < pairs.size(); ++i) {
+        std::vector<BestProspects>& best = pairs[i].group == 0 ? near_ : anywhere_;
+        for (std::size_t t = block * kTargets; t < end; ++t)
+          best[t].add(prospect(pairs[i], priors[i], static_cast<double>(means[i * n_ + t]), t));
+      }
+    });
   }
 
   // Adds what is worth planting of one kind, its chances summing to `part`; returns the log of what it makes of p.
