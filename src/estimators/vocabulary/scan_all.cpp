@@ -160,22 +160,42 @@ class AllScan {
     return {pair, log_prior, z, 0.5 * (log_prior + log_chance_(z))};
   }
 
+  // Of the tokens of a range those that may be part of a good pair: each with half of what the best partner gains.
+  std::vector<std::size_t> good_singles(Range range, double partner, std::size_t t) const {
+    constexpr std::size_t kGoodSingles = 256;
+    std::vector<std::pair<double, std::size_t>> order;  // what counts against it
+    for (std::size_t s = range.begin; s < range.end; ++s)
+      order.emplace_back(-prospect(singles_[s], log_prior_[s], mean(s, t) + 0.5 * partner, t).log_promise, s);
+    const std::size_t n = std::min(kGoodSingles, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n), order.end());
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < n; ++i) out.push_back(order[i].second);
+    return out;
+  }
+  struct Means {
+    double middle = 0.0, most = -std::numeric_limits<double>::infinity();
+    double gain() const { return most - middle; }
+  };
+  Means means_of(Range range, std::size_t t) const {
+    Means m;
+    for (std::size_t s = range.begin; s < range.end; ++s) {
+      m.middle += mean(s, t) / static_cast<double>(range.end - range.begin);
+      m.most = std::max(m.most, mean(s, t));
+    }
+    return m;
+  }
+
   // Those of last tokens with tokens of a group whose gains promise most to a target as a sum.
   void add_wanted(std::size_t t, std::size_t group, std::size_t n, std::vector<PlantedTokens>& out) const {
-    const Range lasts = ranges_[0], others = ranges_[group + 1];
-    std::vector<double> of_other;  // side by side, and less their mean
-    for (std::size_t o = others.begin; o < others.end; ++o) of_other.push_back(mean(o, t));
-    const double middle =
-        std::accumulate(of_other.begin(), of_other.end(), 0.0) / static_cast<double>(of_other.size());
+    const Means lasts = means_of(ranges_[0], t), others = means_of(ranges_[group + 1], t);
+    const std::vector<std::size_t> good = good_singles(ranges_[group + 1], lasts.gain(), t);
     BestProspects best(n);
-    for (std::size_t l = lasts.begin; l < lasts.end; ++l) {
-      const double of_last = mean(l, t) - middle;
-      for (std::size_t o = others.begin; o < others.end; ++o) {
+    for (const std::size_t l : good_singles(ranges_[0], others.gain(), t))
+      for (const std::size_t o : good) {
         const PlantedTokens pair{
             .last = singles_[l].last, .other = singles_[o].other, .group = static_cast<std::uint32_t>(group)};
-        best.add(prospect(pair, log_prior_[l] + log_prior_[o], of_last + of_other[o - others.begin], t));
+        best.add(prospect(pair, log_prior_[l] + log_prior_[o], mean(l, t) + mean(o, t) - others.middle, t));
       }
-    }
     for (const Prospect& p : best.take()) out.push_back(p.pair);
   }
 
