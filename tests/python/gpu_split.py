@@ -191,15 +191,14 @@ def texts_part(arguments):
     model, tokenizer = llama_of(arguments), PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
     law = dt.Law.positions([1], d_vocab=model.config.vocab_size, name="start")
     q = {text: n / held["samples"] for text, n in held["counts"].items() if n >= 50}
-    judge_part(model, tokenizer, law, held, q, arguments)
-    texts = {("contains", text): value for text, value in q.items()}
-    texts.update({("matches", text): value for text, value in list(q.items())[::2]})
+    texts = {("contains", text): value for text, value in list(q.items())[::2]}
+    texts.update({("matches", text): value for text, value in list(q.items())[::4]})
     how = {"within": held["tokens"], "temperature": 1.0}
     events = [dt.contains(t, **how) if kind == "contains" else dt.matches(as_regex(t), **how) for kind, t in texts]
     given = dt.torch.continuation_scores(model, tokenizer, events, batch=arguments.text_batch)
     names = [f"{kind} {text}" for kind, text in texts]
     start = time.perf_counter()
-    answers = dt.split_many(law, given, names, budget=arguments.texts, seed=1, check=False, moves=8, progress=stops_after(arguments.seconds))
+    answers = dt.split_many(law, given, names, budget=arguments.texts, seed=1, check=False, moves=6, progress=stops_after(arguments.seconds))
     if not answers:
         return print("  the time was too short for any answer")
     told = max((r.to_dict()["diagnostics"] for r in answers), key=lambda d: d["scored_rows"])
@@ -213,7 +212,8 @@ def texts_part(arguments):
                       "batches": told["batches"], "padded": round(padded, 3), "seconds_scoring": round(told["seconds_scoring"], 1)}), flush=True)
     for r in list(answers)[:14:3]:
         if r.triggers:
-            print(f"    {r.event!r}: {r.triggers[0].continuation!r} {r.triggers[0].to_dict().get('match')}", flush=True)
+            print(f"    {r.event!r}: {r.triggers[0].continuation!r}", flush=True)
+    judge_part(model, tokenizer, law, held, q, arguments)
 
 
 def judge_part(model, tokenizer, law, held, q, arguments):
@@ -223,7 +223,7 @@ def judge_part(model, tokenizer, law, held, q, arguments):
     start = time.perf_counter()
     given = dt.torch.continuation_score(model, tokenizer, near, held["tokens"], batch=512)
     try:
-        r = dt.split(law, given, budget=arguments.texts / 6, seed=1, check=False, moves=4, progress=stops_after(arguments.seconds / 5))
+        r = dt.split(law, given, budget=arguments.texts / 6, seed=1, check=False, moves=4, progress=stops_after(arguments.seconds / 4))
     except dt.Stopped as error:
         return print("  judge:", error)
     print(json.dumps({"part": "judge", **tell_errors("judge", [word], q, [r]), "seconds": round(time.perf_counter() - start, 1)}), flush=True)

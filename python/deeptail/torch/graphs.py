@@ -4,7 +4,8 @@ shape need them launched only once."""
 from __future__ import annotations
 
 import logging
-from typing import Any, Optional
+import time
+from typing import Any, Callable, Optional
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ from .heads import LastHead, check_eval, last_head, logits_of, rows_of
 __all__ = ["CapturedLogits"]
 
 MOST_SHAPES = 8
-WARM_UP = 3
+WARM_UP, TIMED = 3, 5
 log = logging.getLogger("deeptail")
 
 
@@ -39,9 +40,19 @@ class _Graph:
         return self._logits.clone()
 
 
+def _seconds(run: Callable[[], Any]) -> float:
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(TIMED):
+        run()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
 class CapturedLogits:
     """As ``last_logits``, for one model and batches of a few shapes. Where there is no graph to be had (no CUDA device, rows
-    of different lengths, a model that looks at its tensors on the way), the model is run as it is.
+    of different lengths, a model that looks at its tensors on the way), or where it is slower, as it may be for large
+    batches, the model is run as it is.
 
     >>> import deeptail as dt, torch
     >>> from transformers import GPT2Config, GPT2LMHeadModel
@@ -84,4 +95,5 @@ class CapturedLogits:
             log.info("no CUDA graph: %s", error)
             return None
         tolerance = 1e-3 if next(self._model.parameters()).dtype == torch.float32 else 0.05
-        return graph if off <= tolerance * (1 + float(plain.abs().max())) else None
+        right = off <= tolerance * (1 + float(plain.abs().max()))
+        return graph if right and _seconds(lambda: graph(tokens)) < _seconds(lambda: logits_of(self._model, tokens)) else None
