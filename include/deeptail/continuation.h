@@ -3,8 +3,8 @@
 //   const auto event = make_text_event({.kind = TextEventKind::kContains, .value = " wizard", .within = 40}, model);
 //
 // The score is a guess of how nearly the pattern was finished: the largest chance, over the text's steps, to finish it
-// from there without starting anew. It comes from the logits that sampling needs anyway, and from a chance for every
-// state of the pattern's automaton. Those are learnt beforehand (learnt()); whatever they are, estimates stay unbiased.
+// from there without starting anew, the larger the nearer the step's number is to drawing what is wanted. It comes from
+// the logits that sampling needs anyway, and from a chance for every state of the pattern's automaton. Those are learnt beforehand (learnt()); whatever they are, estimates stay unbiased.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ struct TextPattern {
   std::string kind;   // "contains": of TextEventKind
   std::string value;  // as the user said it
   TokenAutomaton automaton;
-  std::optional<ByteDfa> dfa = {};         // on the text: says where a match is; none: the pattern is one of tokens
-  std::optional<TokenTexts> texts = {};    // none: tokens have no texts
-  std::string text = {};                   // for people: contains " wizard"
+  std::optional<ByteDfa> dfa = {};  // on the text: says where a match is; none: the pattern is one of tokens
+  std::optional<TokenTexts> texts = {};  // none: tokens have no texts
+  std::string text = {};                 // for people: contains " wizard"
 };
 
 enum class TextEventKind { kStartsWith, kContains, kMatches, kTokensAny };
@@ -55,6 +55,7 @@ class ContinuationEvent : public Event {
   std::string json() const override;
   std::size_t n_parts() const override { return sampling_.greedy ? 0 : sampling_.max_tokens; }
   std::size_t answer_length() const override { return sampling_.max_tokens; }
+  bool has_crossings() const override { return !sampling_.greedy; }
   std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
                                  ThreadPool& pool) const override;
   ScorerBytes bytes(const ModelConfig& config, const InputLaw& law) const override;
@@ -85,6 +86,7 @@ class ContinuationPayoff final : public ContinuationEvent {
  public:
   ContinuationPayoff(const ContinuationEvent& event, std::size_t branches);
   bool pays() const override { return true; }
+  bool has_crossings() const override { return false; }
   std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
                                  ThreadPool& pool) const override;
 
@@ -95,8 +97,8 @@ class ContinuationPayoff final : public ContinuationEvent {
 // An event in words, as a user gives it.
 struct TextEventSpec {
   TextEventKind kind = TextEventKind::kContains;
-  std::string value;       // a text, or a regular expression; of tokens: ids, separated by commas
-  std::size_t within = 0;  // tokens of the continuation; 0: as many as a text to start with has bytes
+  std::string value;             // a text, or a regular expression; of tokens: ids, separated by commas
+  std::size_t within = 0;        // tokens of the continuation; 0: as many as a text to start with has bytes
   SamplingConfig sampling = {};  // but for stop and max_tokens
   std::string stop = "";         // a token, "eos", "none"; "": eos where the model's files name one
 };

@@ -47,6 +47,13 @@ struct Proposals {
   std::span<const std::uint32_t> first_changed;  // [n]: position; the length where only numbers changed
 };
 
+// Where the answer of a held input first reaches a level, whatever its later numbers are: number `number` of it, and all
+// that draw it below `share` of 1 do.
+struct Crossing {
+  std::size_t number = 0;
+  double share = 0.0;  // 0: the level is not reached so
+};
+
 // Of one population.
 class Scorer {
  public:
@@ -63,6 +70,8 @@ class Scorer {
   }
   // accept[i] = (score of proposal i >= level). Accepted ones are held instead of what they are copies of.
   virtual Work decide(double level, const Proposals& proposals, std::span<std::uint8_t> accept) = 0;
+  // Of events that have crossings.
+  virtual Crossing crossing(std::size_t /*held*/, double /*level*/) const { return {}; }
   // Scores cannot be had any more, so what was given since is none: the user wants to stop.
   virtual bool gave_up() const { return false; }
 
@@ -112,6 +121,9 @@ class Event {
 
   // Tokens of the longest answer that the event is about; 0: it is about the input alone.
   virtual std::size_t answer_length() const { return 0; }
+  // Is a score the largest of an answer's steps, each of which hangs on the numbers up to it alone, and on its own the more
+  // the smaller that is? Then whatever comes after a crossing can be drawn anew.
+  virtual bool has_crossings() const { return false; }
   // The event is not that a score is at least 0: its probability is the mean of what inputs pay, and scores only say
   // which pay much.
   virtual bool pays() const { return false; }

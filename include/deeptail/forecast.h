@@ -20,10 +20,12 @@
 
 namespace [[gnu::visibility("default")]] deeptail {
 
-// The chance that one in n prompts reaches, natural log, with an interval.
+// The chance that one in n prompts reaches, natural log, with an interval; and an interval for the largest chance of n
+// prompts, which is another one for every n prompts that are drawn.
 struct WorstOf {
   double queries = 0.0;  // n
   double log_p = 0.0, log_low = 0.0, log_high = 0.0;
+  double log_worst_low = log_low, log_worst_high = log_high;
 };
 
 // --- forecast ---
@@ -45,7 +47,8 @@ struct ForecastConfig {
   void validate() const;
   std::size_t top_of(std::size_t prompts) const;
 };
-// Extrapolates beyond all prompts where a query asks for it. Intervals: quantiles over resampled prompts.
+// Extrapolates beyond all prompts where a query asks for it. Intervals: quantiles over resampled prompts; for the largest of
+// n, over the largest of n prompts of each resample's tail.
 std::vector<WorstOf> forecast_worst(std::span<const double> log_p, std::span<const double> queries,
                                     const ForecastConfig& config);
 
@@ -96,13 +99,15 @@ struct ChanceCurve {
   bool ended = false;         // nothing beyond the last level was found, though rarer prompts were asked for
   std::uint64_t chances = 0;  // computed
 };
-// Splitting on the law's parts with log p as the score: a pilot chooses levels until their share is below
-// 1 / most_queries, replicas on these give the shares. The watch is told chances.
+// Splitting on the law's parts with log p as the score: a pilot chooses levels until their share is so small that not one of
+// most_queries prompts is above, with 97.5 % chance; replicas on these give the shares. The watch is told chances.
 ChanceCurve chance_curve(const InputLaw& law, const LogChances& chances, double most_queries,
                          const WorstConfig& config, ThreadPool& pool, const Watch& watch = {});
 // Where the curve crosses 1 / n; between levels linear in logs. Minus infinity below the first level, the
-// last one beyond the end.
-std::vector<WorstOf> worst_by_curve(const ChanceCurve& curve, std::span<const double> queries);
+// last one beyond the end. The largest of n prompts is where it crosses E / n, with E exponential: the share beyond it is.
+// Both errors of the log of a share, that of the curve and that of log E, are added as squares.
+std::vector<WorstOf> worst_by_curve(const ChanceCurve& curve, std::span<const double> queries,
+                                    double confidence = 0.95);
 
 // --- all of it ---
 
@@ -133,6 +138,6 @@ struct WorstForecast {
 };
 // The watch is told chances.
 WorstForecast forecast_prompts(const LoadedModel& model, const InputLaw& law, const ForecastRequest& request,
-                  ThreadPool& pool, const Watch& watch = {});
+                               ThreadPool& pool, const Watch& watch = {});
 
 }  // namespace deeptail

@@ -28,6 +28,9 @@ struct PayoffConfig {
 double text_budget(const ModelConfig& config, const InputLaw& law, const Event& event);
 double static_budget(const ModelConfig& config, const InputLaw& law, const Event& event);
 
+// How a pattern's chances are learnt where all of an estimate may cost so many whole texts.
+LearnConfig learning_within(double budget, std::uint64_t seed);
+
 // Unbiased. Any law; the event's continuation must be sampled. The watch is told whole texts' work.
 Estimate payoff(const Transformer& model, const InputLaw& law, const ContinuationEvent& event,
                 const PayoffConfig& config, ThreadPool& pool, const Watch& watch = {});

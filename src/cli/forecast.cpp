@@ -65,7 +65,7 @@ std::string short_p(double log_p) {
 }
 
 std::string interval_text(const WorstOf& w) {
-  return fmt::format("[{}, {}]", short_p(w.log_low), short_p(w.log_high));
+  return fmt::format("[{}, {}]", short_p(w.log_worst_low), short_p(w.log_worst_high));
 }
 
 void print_text(const WorstForecast& f, const ForecastOptions& o, const ForecastRequest& request,
@@ -100,8 +100,9 @@ void print_text(const WorstForecast& f, const ForecastOptions& o, const Forecast
 OrderedJson json_of_worst(const WorstOf& w) {
   return {{"p", std::exp(w.log_p)},
           {"log_p", json_number(w.log_p)},
-          {"interval", {std::exp(w.log_low), std::exp(w.log_high)}},
-          {"log_interval", {json_number(w.log_low), json_number(w.log_high)}}};
+          {"p_interval", {std::exp(w.log_low), std::exp(w.log_high)}},
+          {"interval", {std::exp(w.log_worst_low), std::exp(w.log_worst_high)}},
+          {"log_interval", {json_number(w.log_worst_low), json_number(w.log_worst_high)}}};
 }
 
 void print_as_json(const WorstForecast& f, const ForecastRequest& request, const LoadedModel& model,

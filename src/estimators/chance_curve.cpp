@@ -112,8 +112,11 @@ struct CurveSizes {
   std::size_t particles, first_draw;
   std::uint64_t chances;  // in all, about
 };
+// Shares down to e^-this: beyond the largest of so many prompts, with 97.5 % chance, there is a larger one.
+double least_log_share(double most_queries) { return std::log(most_queries) - std::log(-std::log1p(-0.025)); }
+
 CurveSizes curve_sizes(const WorstConfig& config, double most_queries) {
-  const double levels = std::max(1.0, std::log(most_queries) / -std::log(config.survive_fraction)),
+  const double levels = std::max(1.0, least_log_share(most_queries) / -std::log(config.survive_fraction)),
                runs = static_cast<double>(config.replicas) + 1.0,
                of_particle = levels * static_cast<double>(config.moves) + 4.0;
   const auto n = std::max(kFewestPrompts, static_cast<std::size_t>(config.budget / (runs * of_particle)));
@@ -152,7 +155,7 @@ ChanceCurve chance_curve(const InputLaw& law, const LogChances& chances, double 
   double log_share = 0.0;
   auto enough = [&](const Level& level, PromptParticles&, std::span<const double>) {
     log_share += std::log(level.survive_fraction);
-    return log_share > -std::log(most_queries) - 1.0;
+    return log_share > -least_log_share(most_queries) - 0.5;
   };
   auto tell_pilot = tell;
   const SplittingRun pilot =
@@ -200,14 +203,27 @@ double level_at(std::span<const double> levels, std::span<const double> log_shar
 
 }  // namespace
 
-std::vector<WorstOf> worst_by_curve(const ChanceCurve& curve, std::span<const double> queries) {
+std::vector<WorstOf> worst_by_curve(const ChanceCurve& curve, std::span<const double> queries,
+                                    double confidence) {
+  const double tail = 0.5 - 0.5 * confidence;
+  // How far the log of E is from that of 1.
+  const double below = std::log(-std::log(tail)), above = -std::log(-std::log1p(-tail));
+  std::vector<double> least, most;  // of the log shares, if both errors are against us
+  for (std::size_t k = 0; k < curve.levels.size(); ++k) {
+    const double share = curve.log_share[k];
+    least.push_back(share - std::hypot(share - curve.log_low[k], below));
+    most.push_back(std::isinf(share) ? curve.log_high[k] + above
+                                     : share + std::hypot(curve.log_high[k] - share, above));
+  }
   std::vector<WorstOf> out;
   for (const double n : queries) {
     const double wanted = -std::log(n);
     out.push_back({.queries = n,
                    .log_p = level_at(curve.levels, curve.log_share, wanted),
                    .log_low = level_at(curve.levels, curve.log_low, wanted),
-                   .log_high = level_at(curve.levels, curve.log_high, wanted)});
+                   .log_high = level_at(curve.levels, curve.log_high, wanted),
+                   .log_worst_low = level_at(curve.levels, least, wanted),
+                   .log_worst_high = level_at(curve.levels, most, wanted)});
   }
   return out;
 }

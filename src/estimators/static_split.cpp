@@ -22,8 +22,8 @@ Estimate static_split(const Transformer& model, const InputLaw& law, const Event
     return tokensplit(model, law, event, config, pool, watch);
   const Stopwatch stopwatch;
   Work work;
-  const ContinuationEvent learnt = pattern->learnt(
-      model, law, {.seed = derived_seed(config.seed, kStaticLearnPart)}, pool, &work);
+  const LearnConfig learning = learning_within(config.budget, derived_seed(config.seed, kStaticLearnPart));
+  const ContinuationEvent learnt = pattern->learnt(model, law, learning, pool, &work);
   Estimate e = tokensplit(model, law, learnt, config, pool, watch);
   e.cost.forward += work.forwards;
   e.cost.flops += work.flops;

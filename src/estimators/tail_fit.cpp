@@ -90,7 +90,7 @@ std::vector<WorstOf> forecast_worst(std::span<const double> log_p, std::span<con
   const TailFit fit = fit_tail(log_p, top);
   std::vector<WorstOf> out;
   for (const double n : queries) out.push_back({.queries = n, .log_p = fit.log_p(n)});
-  std::vector<std::vector<double>> again(queries.size());
+  std::vector<std::vector<double>> again(queries.size()), largest(queries.size());
   std::vector<double> drawn(m);
   for (std::size_t b = 0; b < config.resamples; ++b) {
     for (std::size_t i = 0; i < m; ++i) {
@@ -99,13 +99,23 @@ std::vector<WorstOf> forecast_worst(std::span<const double> log_p, std::span<con
       drawn[i] = log_p[std::min(m - 1, static_cast<std::size_t>(u * static_cast<double>(m)))];
     }
     const TailFit other = fit_sorted(sorted_psi(drawn), m, top);
-    for (std::size_t q = 0; q < queries.size() && other.slope < 0.0; ++q)
+    const double u =
+        unit_double(uniform64({config.seed, Stream::kResample}, b, static_cast<std::uint32_t>(m)));
+    for (std::size_t q = 0; q < queries.size() && other.slope < 0.0; ++q) {
       again[q].push_back(other.log_p(queries[q]));
+      largest[q].push_back(other.log_p(queries[q] / -std::log1p(-u)));  // a share E / n is beyond it
+    }
   }
   for (std::size_t q = 0; q < queries.size(); ++q) {
-    if (again[q].empty()) again[q].push_back(out[q].log_p);
-    out[q].log_low = quantile(again[q], 0.5 - 0.5 * config.confidence);
-    out[q].log_high = quantile(again[q], 0.5 + 0.5 * config.confidence);
+    if (again[q].empty()) {
+      again[q].push_back(out[q].log_p);
+      largest[q].push_back(out[q].log_p);
+    }
+    const double tail = 0.5 - 0.5 * config.confidence;
+    out[q].log_low = quantile(again[q], tail);
+    out[q].log_high = quantile(again[q], 1.0 - tail);
+    out[q].log_worst_low = quantile(largest[q], tail);
+    out[q].log_worst_high = quantile(largest[q], 1.0 - tail);
   }
   return out;
 }
@@ -120,7 +130,7 @@ std::vector<WorstOf> worst_of_pool(std::span<const double> log_p, std::span<cons
     // The largest p that at least one in n prompts reaches.
     const double rank = std::ceil(static_cast<double>(sorted.size()) / n - 1e-9);
     const double value = sorted[std::min(sorted.size(), static_cast<std::size_t>(std::max(1.0, rank))) - 1];
-    out.push_back({n, value, value, value});
+    out.push_back({.queries = n, .log_p = value, .log_low = value, .log_high = value});
   }
   return out;
 }

@@ -61,9 +61,8 @@ class Trajectory {
 
  private:
   ContinuationEvent learnt(const ContinuationEvent& event) {
-    const auto texts = static_cast<std::size_t>(std::clamp(0.015 * config_.budget, 32.0, 256.0));
-    ContinuationEvent out = event.learnt(
-        model_, law_, {.texts = texts, .seed = derived_seed(config_.seed, kPathsLearnPart)}, pool_, &work_);
+    const LearnConfig learning = learning_within(config_.budget, derived_seed(config_.seed, kPathsLearnPart));
+    ContinuationEvent out = event.learnt(model_, law_, learning, pool_, &work_);
     meter_.add(work_.flops);
     return out;
   }

@@ -5,7 +5,8 @@
 //                                                        before it comes back],
 // which a branch estimates without bias: from step t on tokens are drawn in proportion to p(token) times the guessed
 // chance of where it leads, and what that makes too likely is taken out by its factor. The steps at which branches leave
-// are drawn in proportion to the guesses too. (docs/events.md)
+// are drawn in proportion to the guesses too. One time in eleven the guess is not asked: else a state that it takes for
+// hopeless, and is not, would hardly ever be tried, and answers would nearly always be too small. (docs/events.md)
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,6 +17,8 @@
 namespace deeptail {
 
 namespace {
+
+constexpr double kUnguided = 0.1;  // over the guided ones
 
 // Finaliser of MurmurHash3.
 std::uint64_t mixed(std::uint64_t x) {
@@ -37,20 +40,25 @@ void PatternScorer::choose_tries(std::size_t first, std::size_t n) {
   const TextRows& rows = texts_.rows();
   seeds_.resize(n);
   root_sums_.resize(n);
+  leads_.assign(n * trace_.steps, 0.0);
   leave_at_.assign(branches_ * n, 0);
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t row = first + i;
     seeds_[i] = seed_of(std::span(rows.numbers).subspan(row * n_numbers_, n_numbers_));
-    root_sums_[i] = roots_sum(row, trace_.chance);
+    const double chance = roots_sum(row, trace_.chance), open = roots_sum(row, trace_.open);
+    root_sums_[i] = chance > 0.0 ? (1.0 + kUnguided) * chance : 0.0;
     if (!(root_sums_[i] > 0.0)) continue;
+    double* leads = leads_.data() + i * trace_.steps;
+    for (std::size_t s = 0; s < trace_.steps; ++s)
+      leads[s] = trace_.g(row, s) + kUnguided * chance * trace_.open[row * trace_.steps + s] / open;
     const double u = unit_double(uniform64({seeds_[i], Stream::kBranches}, 0, 0));
     double so_far = 0.0;
     std::size_t t = 0, last = 0;
     for (std::size_t k = 0; k < branches_; ++k) {
       const double wanted = (static_cast<double>(k) + u) / static_cast<double>(branches_) * root_sums_[i];
-      for (; t < trace_.steps && !(so_far + trace_.g(row, t) > wanted); ++t) {
-        so_far += trace_.g(row, t);
-        if (trace_.g(row, t) > 0.0) last = t;
+      for (; t < trace_.steps && !(so_far + leads[t] > wanted); ++t) {
+        so_far += leads[t];
+        if (leads[t] > 0.0) last = t;
       }
       leave_at_[k * n + i] = static_cast<std::uint32_t>(t < trace_.steps ? t : last);
     }
@@ -66,11 +74,13 @@ Decoder::Choice PatternScorer::try_step(Try& one, std::size_t k, std::size_t t,
     one.worth = 0.0;
     return {};
   }
-  const std::uint64_t number = uniform64({seeds_[one.row - first_], Stream::kBranches}, k + 1,
-                                         static_cast<std::uint32_t>(t));
-  const TokenId token = draw_by_value(law.weights(), next, values, sum, number);
+  const std::uint64_t number =
+      uniform64({seeds_[one.row - first_], Stream::kBranches}, k + 1, static_cast<std::uint32_t>(t));
+  const double more = kUnguided * sum / weight_of_values(law.weights(), next, values),
+               all = (1.0 + kUnguided) * sum;
+  const TokenId token = draw_by_value(law.weights(), next, values, more, all, number);
   const std::uint32_t to = next[static_cast<std::size_t>(token)];
-  const double factor = sum / law.total() / values[to];
+  const double factor = all / law.total() / (values[to] + more);
   one.worth *= factor;
   one.state = to;
   if (sums_ != nullptr) one.path.emplace_back(to, factor);
@@ -92,8 +102,8 @@ double PatternScorer::run_tries(std::size_t k) {
     tries_.push_back({.row = row, .first = t, .state = trace_.at(row, t)});
     branch_texts_.push_back({row, tokens, length});
   }
-  const double flops = texts_.branch(
-      branch_texts_, [&](std::size_t b, std::size_t length, const NextTokenLaw& law) {
+  const double flops =
+      texts_.branch(branch_texts_, [&](std::size_t b, std::size_t length, const NextTokenLaw& law) {
         Try& one = tries_[b];
         return try_step(one, k, length - rows.prompt[one.row], law);
       });
@@ -107,7 +117,7 @@ void PatternScorer::settle_tries(std::size_t, std::span<const SampledTexts::Bran
     const Try& one = tries_[b];
     const std::size_t i = one.row - first_;
     if (sums_ != nullptr) record_path(one);
-    const double paid = one.worth / trace_.g(one.row, one.first);
+    const double paid = one.worth / leads_[i * trace_.steps + one.first];
     paid_sums_[i] += paid;
     paid_squares_[i] += paid * paid;
     if (!(paid > best_[i])) continue;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/random.h"
+
 namespace deeptail {
 
 namespace {
@@ -18,12 +20,14 @@ void PatternTrace::resize(std::size_t n, std::size_t n_steps) {
   state.resize(n * (n_steps + 1));
   chance.resize(n * n_steps);
   deployed.resize(n * n_steps);
+  open.resize(n * n_steps);
 }
 
 void PatternTrace::copy_row(const PatternTrace& from, std::size_t i, std::size_t j) {
   std::copy_n(from.state.data() + i * (steps + 1), steps + 1, state.data() + j * (steps + 1));
   std::copy_n(from.chance.data() + i * steps, steps, chance.data() + j * steps);
   std::copy_n(from.deployed.data() + i * steps, steps, deployed.data() + j * steps);
+  std::copy_n(from.open.data() + i * steps, steps, open.data() + j * steps);
 }
 
 PatternScorer::PatternScorer(const ContinuationEvent& event, std::size_t branches, const Transformer& model,
@@ -34,6 +38,7 @@ PatternScorer::PatternScorer(const ContinuationEvent& event, std::size_t branche
       pattern_(event.pattern()),
       branches_(branches),
       n_numbers_(event.n_parts()),
+      in_order_(branches == 0 && options.max_held > 0 && !sampling_.greedy),
       texts_(model, law, sampling_, options.max_held, pool) {
   held_trace_.resize(options.max_held, sampling_.max_tokens);
   held_scores_.resize(options.max_held);
@@ -52,6 +57,7 @@ void PatternScorer::begin_rows() {
       trace_.at(i, 0) = automaton_.start(pattern_.texts && pattern_.texts->nothing_in(rows.input(i)));
     std::fill_n(trace_.chance.begin() + static_cast<std::ptrdiff_t>(i * n + first), n - first, 0.0);
     std::fill_n(trace_.deployed.begin() + static_cast<std::ptrdiff_t>(i * n + first), n - first, 0.0);
+    std::fill_n(trace_.open.begin() + static_cast<std::ptrdiff_t>(i * n + first), n - first, 0.0);
   }
 }
 
@@ -59,16 +65,28 @@ Decoder::Choice PatternScorer::step(std::size_t row, std::size_t t, const NextTo
   const std::uint32_t state = trace_.at(row, t);
   const auto next = automaton_.next(state);
   const bool pays = branches_ > 0;
-  if (!pays || automaton_.is_root(state)) {
+  OrderedDraw ordered;
+  if (!pays || tables_.is_root(state, t)) {
     const auto values = tables_.outside(trace_.steps - t - 1);
     const std::size_t at = row * trace_.steps + t;
     trace_.chance[at] = sum_of_values(law.weights_before(), next, values) / law.total_before();
-    trace_.deployed[at] = sampling_.cuts() ? sum_of_values(law.weights(), next, values) / law.total()
-                                           : trace_.chance[at];
+    trace_.deployed[at] =
+        sampling_.cuts() ? sum_of_values(law.weights(), next, values) / law.total() : trace_.chance[at];
+    if (pays && !tables_.one_step())
+      trace_.open[at] = weight_of_values(law.weights_before(), next, values) / law.total_before();
+    if (in_order_) {
+      const std::uint64_t number = texts_.rows().numbers[row * n_numbers_ + t];
+      ordered = draw_in_order(law.weights(), law.total(), next, values, tables_.best(), number);
+      const double before = trace_.deployed[at] = std::max(trace_.chance[at], trace_.deployed[at]);
+      const double near = std::min(ordered.best, before / std::max(unit_double(number), 0x1p-60));
+      trace_.chance[at] = std::max(trace_.chance[at], near);
+    }
     if (pays && tables_.one_step() && trace_.deployed[at] > likely_[row].p) keep_likely(row, t, law);
   }
   if (pays && !tables_.returns(state)) return {};  // nothing more will be paid
-  Decoder::Choice choice = texts_.next(row, t, law);
+  Decoder::Choice choice = in_order_ ? Decoder::Choice{ordered.token, t + 1 == sampling_.max_tokens ||
+                                                                          sampling_.stops(ordered.token)}
+                                     : texts_.next(row, t, law);
   const std::uint32_t to = next[static_cast<std::size_t>(choice.token)];
   trace_.at(row, t + 1) = to;
   choice.last = choice.last || to == TokenAutomaton::accepted() || to == TokenAutomaton::dead();
@@ -116,7 +134,7 @@ bool PatternScorer::ends_in_root(std::size_t row) const {
   const std::size_t steps = texts_.rows().steps(row);
   const std::uint32_t last = trace_.at(row, steps);
   return trace_.at(row, 0) == TokenAutomaton::accepted() ||
-         (steps == trace_.steps && automaton_.is_root(last) && automaton_.accepts_at_end(last));
+         (steps == trace_.steps && tables_.is_root(last, steps) && automaton_.accepts_at_end(last));
 }
 
 double PatternScorer::score_near(std::size_t row) const {
@@ -125,6 +143,14 @@ double PatternScorer::score_near(std::size_t row) const {
   for (std::size_t t = 0; t < trace_.steps; ++t) most = std::max(most, trace_.g(row, t));
   const double score = most > 0.0 ? std::max(kFarthest, std::log(most)) : kFarthest;
   return std::min(score, -std::numeric_limits<double>::denorm_min());
+}
+
+// Numbers up to chance / level keep the step at the level: those before it stay below.
+Crossing PatternScorer::crossing(std::size_t held, double level) const {
+  for (std::size_t t = 0; t < held_trace_.steps; ++t)
+    if (std::log(held_trace_.g(held, t)) >= level)
+      return {t, std::min(1.0, held_trace_.deployed[held * held_trace_.steps + t] / std::exp(level))};
+  return {};
 }
 
 double PatternScorer::roots_sum(std::size_t row, const std::vector<double>& of) const {

@@ -12,10 +12,13 @@ namespace deeptail {
 
 // What is kept of texts besides their tokens, row by row.
 struct PatternTrace {
-  std::size_t steps = 0;                   // of the longest answer
-  std::vector<std::uint32_t> state = {};   // [n, steps + 1]: before each token, and at the end
-  std::vector<double> chance = {};         // [n, steps]: to leave the roots and finish, from each step; as a guess
-  std::vector<double> deployed = {};       // [n, steps]: the same as deployed, after top-k and top-p
+  std::size_t steps = 0;                  // of the longest answer
+  std::vector<std::uint32_t> state = {};  // [n, steps + 1]: before each token, and at the end
+  std::vector<double> chance = {};  // [n, steps]: to leave the roots and finish, from each step; as a guess
+  // [n, steps]: the same as deployed, after top-k and top-p; where tokens are drawn in order: before a step's number was known
+  std::vector<double> deployed = {};
+  std::vector<double> open =
+      {};  // [n, steps]: the probability of tokens that leave the roots, of texts that pay
   void resize(std::size_t n, std::size_t n_steps);
   void copy_row(const PatternTrace& from, std::size_t i, std::size_t j);  // row i of `from` becomes row j
   std::uint32_t& at(std::size_t row, std::size_t t) { return state[row * (steps + 1) + t]; }
@@ -38,6 +41,7 @@ class PatternScorer final : public Scorer {
   Work hold(const EventInputs& inputs, const ScoreHints& hints) override;
   Work rescore(const Proposals& proposals, std::span<double> out) override;
   Work decide(double level, const Proposals& proposals, std::span<std::uint8_t> accept) override;
+  Crossing crossing(std::size_t held, double level) const override;
   TokenBatch answers() const override { return answers_.batch(); }
   std::span<const double> log_payoffs() const override { return log_payoffs_; }
   TokenBatch paid_answers() const override { return paid_.batch(); }
@@ -81,6 +85,7 @@ class PatternScorer final : public Scorer {
   const TextPattern& pattern_;
   std::size_t branches_;
   std::size_t n_numbers_;
+  bool in_order_;  // tokens are drawn in the order of what they are worth: for scores that moves climb on
   SampledTexts texts_;
   PatternTrace trace_, held_trace_;
   std::vector<double> held_scores_;
@@ -92,17 +97,18 @@ class PatternScorer final : public Scorer {
     std::size_t step = 0;
     TokenId token = 0;
   };
-  std::vector<Likely> likely_;  // [n]
+  std::vector<Likely> likely_;                          // [n]
   std::vector<double> log_payoffs_, branch_variances_;  // [n]
   double branch_flops_ = 0.0;
   // Of the rows in work.
-  std::vector<std::uint64_t> seeds_;         // [n]
-  std::vector<double> root_sums_;            // [n]
+  std::vector<std::uint64_t> seeds_;                     // [n]
+  std::vector<double> leads_;                            // [n, steps]: branches leave in proportion to these
+  std::vector<double> root_sums_;                        // [n]: of them
   std::vector<double> paid_sums_, paid_squares_, best_;  // [n]
-  std::vector<std::uint32_t> leave_at_;      // [branches, n]
+  std::vector<std::uint32_t> leave_at_;                  // [branches, n]
   std::vector<Try> tries_;
   std::vector<SampledTexts::Branch> branch_texts_;
-  std::vector<TokenId> branch_tokens_;       // [n, width]
+  std::vector<TokenId> branch_tokens_;  // [n, width]
   std::size_t first_ = 0;
   ChanceSums* sums_ = nullptr;
 };

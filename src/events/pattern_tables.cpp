@@ -51,7 +51,15 @@ std::vector<std::size_t> distances(const TokenAutomaton& automaton,
 
 PatternTables::PatternTables(const TokenAutomaton& automaton, std::size_t max_tokens,
                              std::vector<double> chances)
-    : n_states_(automaton.n_states()), chances_(std::move(chances)), returns_(n_states_, 0) {
+    : n_states_(automaton.n_states()),
+      chances_(std::move(chances)),
+      returns_(n_states_, 0),
+      roots_(n_states_, 0) {
+  for (std::uint32_t s = 0; s < n_states_; ++s) {
+    roots_[s] = automaton.is_root(s);
+    from_start_ = from_start_ || (automaton.is_root(s) && automaton.accepts_at_end(s));
+  }
+  if (from_start_) std::fill(roots_.begin(), roots_.end(), 0);
   check_memory(fmt::format("a pattern of {} states on {} tokens", n_states_, max_tokens),
                static_cast<double>(n_states_ * (max_tokens + 1)) * (sizeof(double) + 1.0),
                "take a shorter pattern or fewer tokens");
@@ -73,9 +81,8 @@ PatternTables::PatternTables(const TokenAutomaton& automaton, std::size_t max_to
     changed = false;
     for (std::size_t s = 0; s < n_states_; ++s) {
       if (returns_[s] != 0) continue;
-      returns_[s] = std::any_of(next[s].begin(), next[s].end(), [&](std::uint32_t to) {
-        return automaton.is_root(to) || returns_[to] != 0;
-      });
+      returns_[s] = std::any_of(next[s].begin(), next[s].end(),
+                                [&](std::uint32_t to) { return roots_[to] != 0 || returns_[to] != 0; });
       changed = changed || returns_[s] != 0;
     }
   }
@@ -83,10 +90,14 @@ PatternTables::PatternTables(const TokenAutomaton& automaton, std::size_t max_to
   one_step_ = true;
   for (std::size_t left = 0; left <= max_tokens; ++left)
     for (std::uint32_t s = 0; s < n_states_; ++s)
-      if (open(s, left) && !automaton.is_root(s)) {
+      if (open(s, left) && roots_[s] == 0) {
         outside_[left * n_states_ + s] = s == TokenAutomaton::accepted() ? 1.0 : chances_[s];
         if (s != TokenAutomaton::accepted()) one_step_ = false;
       }
+  for (std::uint32_t s = 0; s < n_states_; ++s)
+    if (s != TokenAutomaton::dead() && roots_[s] == 0) best_.push_back(s);
+  const auto chance = [&](std::uint32_t s) { return s == TokenAutomaton::accepted() ? 2.0 : chances_[s]; };
+  std::stable_sort(best_.begin(), best_.end(), [&](auto a, auto b) { return chance(a) > chance(b); });
 }
 
 double sum_of_values(std::span<const float> weights, std::span<const std::uint32_t> next,
@@ -96,14 +107,51 @@ double sum_of_values(std::span<const float> weights, std::span<const std::uint32
   return sum;
 }
 
+OrderedDraw draw_in_order(std::span<const float> weights, double total, std::span<const std::uint32_t> next,
+                          std::span<const double> values, std::span<const std::uint32_t> best,
+                          std::uint64_t number) {
+  thread_local std::vector<double> masses;  // [n_states]
+  masses.assign(values.size(), 0.0);
+  for (std::size_t v = 0; v < weights.size(); ++v) masses[next[v]] += static_cast<double>(weights[v]);
+  OrderedDraw out;
+  double left = unit_double(number) * total;  // from where the tokens of the drawn state begin
+  std::uint32_t drawn = TokenAutomaton::dead();
+  bool found = false;
+  for (const std::uint32_t s : best) {
+    if (!(values[s] > 0.0) || !(masses[s] > 0.0)) continue;
+    out.best = std::max(out.best, values[s]);
+    found = left < masses[s];
+    drawn = s;
+    if (found) break;
+    left -= masses[s];
+  }
+  double sum = 0.0;
+  for (std::size_t v = 0; v < weights.size(); ++v) {
+    if (!(weights[v] > 0.0f) || (found ? next[v] != drawn : values[next[v]] > 0.0)) continue;
+    out.token = static_cast<TokenId>(v);
+    sum += static_cast<double>(weights[v]);
+    if (sum > left) break;
+  }
+  return out;
+}
+
+double weight_of_values(std::span<const float> weights, std::span<const std::uint32_t> next,
+                        std::span<const double> values) {
+  double sum = 0.0;
+  for (std::size_t v = 0; v < weights.size(); ++v)
+    sum += values[next[v]] > 0.0 ? static_cast<double>(weights[v]) : 0.0;
+  return sum;
+}
+
 TokenId draw_by_value(std::span<const float> weights, std::span<const std::uint32_t> next,
-                      std::span<const double> values, double sum, std::uint64_t number) {
+                      std::span<const double> values, double more, double sum, std::uint64_t number) {
   const double wanted = unit_double(number) * sum;
   double so_far = 0.0;
   TokenId last = kEndOfText;
   for (std::size_t v = 0; v < weights.size(); ++v) {
-    const double part = static_cast<double>(weights[v]) * values[next[v]];
-    if (!(part > 0.0)) continue;
+    const double value = values[next[v]];
+    if (!(value > 0.0) || !(weights[v] > 0.0f)) continue;
+    const double part = static_cast<double>(weights[v]) * (value + more);
     so_far += part;
     last = static_cast<TokenId>(v);
     if (so_far > wanted) break;

@@ -33,6 +33,24 @@ TEST_F(GenerateTest, TellsTokensInJson) {
   EXPECT_EQ(fmt::format("{}\n", fmt::join(found.at("prompt_tokens").get<std::vector<int>>(), " ")), ids);
 }
 
+// Text i of a seed is the same one for both.
+TEST_F(GenerateTest, SaysWhatTruthCounts) {
+  const std::string about = "--model dt-1l --dist hex --seed 5 --stop none ";
+  const std::string said = run("model generate " + about + "--within 6 --count 200 --json").out;
+  std::size_t found = 0;
+  for (std::size_t at = 0; at < said.size();) {
+    const std::size_t stop = said.find('\n', at);
+    const Json text = parse_json(said.substr(at, stop - at), "generate");
+    found += text.at("continuation").get<std::string>().find('e') != std::string::npos;
+    at = stop + 1;
+  }
+  EXPECT_GT(found, 20u);
+  ASSERT_EQ(
+      run("truth " + about + "--contains e --within 6 --samples 200 --quiet --out '" + path("t") + "'").code,
+      0);
+  EXPECT_EQ(json("truth show '" + path("t") + "'").at("events")[0].at("count").get<std::size_t>(), found);
+}
+
 // A stop token ends a text and is no part of it.
 TEST_F(GenerateTest, StopsAtATokenOfTheUser) {
   const std::string command = "model generate --model dt-1l --prompt '<|BOS|>The' --within 30 --greedy ";

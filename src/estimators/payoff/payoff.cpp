@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/statistics.h"
 #include "core/stopwatch.h"
 #include "estimators/payoff/sample.h"
 #include "estimators/tokensplit/replicas.h"
@@ -18,6 +19,17 @@ constexpr std::uint64_t kLearnPart = 0, kPayoffPilotPart = 1, kPlainPart = 2, kL
                         kPayoffReplicaParts = 16;
 constexpr std::size_t kPilotBranches = 4, kMostBranches = 32, kMostAskedBranches = 4096;
 constexpr double kMostShare = 0.05;  // of the answer, that one text may pay
+
+// How much larger than their mean what texts pay may be on the whole, where few pay: the upper end of Fay and Feuer's (1997)
+// interval for a sum of weighted rare counts, in which one more text pays as much as the largest. With many that
+// pay it is that of a normal law, and the replicas' spread says more.
+double log_most_of_weights(const WeightSums& sums, double confidence) {
+  const double largest = sums.largest_share(), spread = std::exp(sums.log_sum_squares - 2.0 * sums.log_sum) -
+                                                        1.0 / static_cast<double>(sums.count);
+  const double variance = std::max(0.0, spread) + largest * largest, mean = 1.0 + largest;
+  const double degrees = 2.0 * mean * mean / variance;
+  return std::log(0.5 * variance / mean * chi_squared_upper_quantile(0.5 - 0.5 * confidence, degrees));
+}
 
 class Payoff {
  public:
@@ -50,10 +62,8 @@ class Payoff {
   double left() const { return std::max(0.0, config_.budget - work_.flops / unit_); }
 
   void learn() {
-    const auto texts = static_cast<std::size_t>(std::clamp(0.015 * config_.budget, 32.0, 256.0));
-    learnt_.emplace(event_.learnt(model_, law_,
-                                  {.texts = texts, .seed = derived_seed(config_.seed, kLearnPart)}, pool_,
-                                  &work_));
+    const LearnConfig learning = learning_within(config_.budget, derived_seed(config_.seed, kLearnPart));
+    learnt_.emplace(event_.learnt(model_, law_, learning, pool_, &work_));
   }
 
   // Nothing of it enters the estimate.
@@ -94,8 +104,8 @@ class Payoff {
     const auto n = static_cast<std::uint64_t>(std::max(fewest, left() * unit_ / flops_per_text_));
     PayoffSample sample(model_, law_, *learnt_, branches_, config_.replicas,
                         derived_seed(config_.seed, kPlainPart), pool_);
-    const std::uint64_t done =
-        for_each_batch(0, n, [&](std::uint64_t first, std::size_t count) { sample.run(first, count); }, watch_);
+    const std::uint64_t done = for_each_batch(
+        0, n, [&](std::uint64_t first, std::size_t count) { sample.run(first, count); }, watch_);
     work_ += sample.work();
     std::vector<SplittingRun> runs;
     for (const PayoffSample::Replica& replica : sample.replicas()) {
@@ -111,6 +121,8 @@ class Payoff {
     if (done < n) e.warnings.push_back(fmt::format("ended after {} of {} texts", done, n));
     const WeightSums all = sample.all();
     const bool paid = !std::isinf(all.log_sum);
+    if (paid)
+      e.log_high = std::min(0.0, std::max(e.log_high, e.log_p + log_most_of_weights(all, e.confidence)));
     e.diagnostics.insert(e.diagnostics.end(), {{"texts", static_cast<double>(done)},
                                                {"branches", static_cast<double>(branches_)},
                                                {"effective_texts", paid ? all.effective() : 0.0},
@@ -197,10 +209,15 @@ void PayoffConfig::validate() const {
   if (budget != 0.0 && !(budget >= 100.0 && std::isfinite(budget)))
     throw InputError("budget {}: payoff needs at least 100 texts", budget);
   if (replicas < 2 || replicas > kMostReplicas)
-    throw InputError("{} replicas: expected at least 2, since the interval comes from their spread, and at most {}",
-                     replicas, kMostReplicas);
+    throw InputError(
+        "{} replicas: expected at least 2, since the interval comes from their spread, and at most {}",
+        replicas, kMostReplicas);
   if (branches > kMostAskedBranches)
     throw InputError("{} branches: expected at most {}", branches, kMostAskedBranches);
+}
+
+LearnConfig learning_within(double budget, std::uint64_t seed) {
+  return {.texts = static_cast<std::size_t>(std::clamp(0.015 * budget, 32.0, 256.0)), .seed = seed};
 }
 
 double text_budget(const ModelConfig& config, const InputLaw& law, const Event& event) {
@@ -216,7 +233,8 @@ Estimate payoff(const Transformer& model, const InputLaw& law, const Continuatio
                 const PayoffConfig& wanted, ThreadPool& pool, const Watch& watch) {
   wanted.validate();
   if (event.sampling().greedy)
-    throw InputError("payoff needs a continuation that is sampled: after an input a greedy one is always the same");
+    throw InputError(
+        "payoff needs a continuation that is sampled: after an input a greedy one is always the same");
   PayoffConfig config = wanted;
   if (config.budget == 0.0) config.budget = text_budget(model.config(), law, event);
   const Stopwatch stopwatch;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,6 +23,7 @@ struct MoveSettings {
   double block_share = 0.0;   // of moves that take a block
   double suffix_share = 0.0;  // of moves that draw everything from some part on
   std::size_t longest_suffix = kLongestSuffix;
+  double crossing_share = 0.0;  // of moves that draw anew from a crossing on, where an event has crossings
   ScoreHints hints = {};
 };
 
@@ -44,7 +46,7 @@ struct Tally {
 };
 struct MoveTally {
   std::vector<Tally> single = {};  // [parts]
-  Tally block = {}, suffix = {};
+  Tally block = {}, suffix = {}, crossing = {};
   Tally& of(MoveKind kind, std::size_t part) {
     return kind == MoveKind::kSingle ? single[part] : kind == MoveKind::kBlock ? block : suffix;
   }
@@ -70,6 +72,19 @@ class MoveDraws {
   std::uint32_t slot_ = 0;
   std::array<std::uint64_t, 2> pair_{};
 };
+
+// A move that draws an answer anew from where it crosses the level: the crossing's own number among those that cross it too, all
+// later ones freely. That is the law of these numbers given the earlier ones and the level, so it is always accepted.
+// Calls redraw(number of the answer, 64-bit number).
+template <class Redraw>
+void redraw_from(const Crossing& crossing, std::size_t n_numbers, MoveIndex at, const Redraw& redraw) {
+  MoveDraws draws(at);
+  if (crossing.share < 1.0)
+    redraw(crossing.number, static_cast<std::uint64_t>(std::ldexp(draws.unit() * crossing.share, 64)));
+  else
+    redraw(crossing.number, draws.next());
+  for (std::size_t t = crossing.number + 1; t < n_numbers; ++t) redraw(t, draws.next());
+}
 
 // Calls redraw(part, number) for every part that the move draws anew. free: the parts that can change
 // anything, ascending.

@@ -160,6 +160,25 @@ void InputParticles::redraw(std::size_t i, std::size_t part, std::uint64_t numbe
   }
 }
 
+void InputParticles::propose_one(std::size_t i, const MoveRound& round, std::size_t step) {
+  Move& move = moves_[i] = {.part = law_parts_ + event_parts_};
+  const MoveIndex at{round.seed, step_index(round.level_number, step, i)};
+  constexpr std::uint32_t kWhichKind = 0x7fffffff;  // no move draws so many numbers
+  const double share = round.settings.crossing_share;
+  if (share > 0.0 && unit_double(uniform64({at.seed, Stream::kMoves}, at.index, kWhichKind)) < share) {
+    const Crossing crossing = scorer_->crossing(i, round.level);
+    move.crossing = true;
+    if (crossing.share > 0.0)
+      redraw_from(crossing, event_parts_, at,
+                  [&](std::size_t t, std::uint64_t number) { redraw(i, law_parts_ + t, number); });
+    return;
+  }
+  move.kind = redraw_parts(free_, round.settings, at, [&](std::size_t part, std::uint64_t number) {
+    move.part = std::min(move.part, part);
+    redraw(i, part, number);
+  });
+}
+
 void InputParticles::propose(const MoveRound& round, std::size_t step) {
   const std::size_t n = size();
   proposed_ = numbers_;
@@ -168,14 +187,7 @@ void InputParticles::propose(const MoveRound& round, std::size_t step) {
   first_changed_.resize(n);
   changed_numbers_.resize(n * event_parts_);
   redraws_.clear();
-  for (std::size_t i = 0; i < n; ++i) {
-    Move& move = moves_[i] = {.part = law_parts_ + event_parts_};
-    move.kind = redraw_parts(free_, round.settings, {round.seed, step_index(round.level_number, step, i)},
-                             [&](std::size_t part, std::uint64_t number) {
-                               move.part = std::min(move.part, part);
-                               redraw(i, part, number);
-                             });
-  }
+  for (std::size_t i = 0; i < n; ++i) propose_one(i, round, step);
   problem_.law.redraw(redraws_, proposed_.law, changed_, first_changed_, pool_);
   held_.clear();
   for (std::size_t i = 0; i < n; ++i) {
@@ -190,7 +202,7 @@ void InputParticles::propose(const MoveRound& round, std::size_t step) {
 void InputParticles::settle(MoveTally& tally, MoveStats& stats) {
   for (std::size_t j = 0; j < held_.size(); ++j) {
     const std::size_t i = held_[j];
-    Tally& of_kind = tally.of(moves_[i].kind, moves_[i].part);
+    Tally& of_kind = moves_[i].crossing ? tally.crossing : tally.of(moves_[i].kind, moves_[i].part);
     of_kind.proposed += 1.0;
     ++stats.proposed;
     if (accept_[j] == 0) continue;

@@ -68,6 +68,7 @@ class InputParticles final {
   EventInputs scored() const { return {inputs_.batch(), numbers_.event}; }
   void propose(const MoveRound& round, std::size_t step);
   void redraw(std::size_t i, std::size_t part, std::uint64_t number);
+  void propose_one(std::size_t i, const MoveRound& round, std::size_t step);
   void keep_changed(std::size_t i);
   void take_numbers(std::size_t i);
   void settle(MoveTally& tally, MoveStats& stats);
@@ -77,6 +78,7 @@ class InputParticles final {
     MoveKind kind = MoveKind::kSingle;
     std::size_t part = 0;  // the first that was drawn anew
     bool answer = false;   // are some of them the event's?
+    bool crossing = false;
   };
 
   TokenProblem problem_;
@@ -88,8 +90,8 @@ class InputParticles final {
   Numbers numbers_;
   Inputs inputs_;  // made from them
   std::size_t answer_length_;
-  Inputs answers_, paid_;             // [particles, answer_length]
-  std::vector<double> log_payoffs_;   // [particles], of events that pay
+  Inputs answers_, paid_;            // [particles, answer_length]
+  std::vector<double> log_payoffs_;  // [particles], of events that pay
   mutable std::vector<TokenId> texts_;
   Work work_;
   // Of one step. Proposals that change the input or the event's numbers come first in changed_.

@@ -11,7 +11,8 @@ namespace deeptail {
 namespace {
 
 constexpr std::size_t kRound = 16, kFewestMoves = 32;
-constexpr double kBlockShare = 0.25, kSuffixShare = 0.1;
+constexpr std::size_t kAnswerRound = 4;  // a text that goes on anew forgets sooner, and costs more
+constexpr double kBlockShare = 0.25, kSuffixShare = 0.1, kCrossingShare = 0.4;
 constexpr std::size_t kSmallestBlock = 2;
 // A part gets at least this share of the mean weight.
 constexpr double kLeastWeight = 0.25;
@@ -63,6 +64,11 @@ class PilotPolicy final : public MovePolicy {
       constexpr double kAnswerSuffixShare = 0.4;
       settings_.suffix_share = kAnswerSuffixShare;
       settings_.longest_suffix = free_.size();
+      round_ = kAnswerRound;
+    }
+    if (problem.event.has_crossings()) {
+      settings_.crossing_share = kCrossingShare;
+      settings_.suffix_share = kSuffixShare;
     }
   }
 
@@ -82,7 +88,7 @@ class PilotPolicy final : public MovePolicy {
     return settings_;
   }
   std::size_t how_far(const LevelView&, std::size_t made) override {
-    return enough_ ? 0 : std::min(kRound, config_.max_moves - made);
+    return enough_ ? 0 : std::min(round_, config_.max_moves - made);
   }
   void learn(const LevelView& at, const MoveTally& round, MoveStats& stats) override {
     adapt(round);
@@ -120,6 +126,7 @@ class PilotPolicy final : public MovePolicy {
   std::vector<std::size_t> free_;
   std::vector<double> costs_;  // [parts]
   MoveSettings settings_;
+  std::size_t round_ = kRound;
   Plan plan_;
   // Of the present level.
   std::vector<TokenId> begin_;  // where its particles began

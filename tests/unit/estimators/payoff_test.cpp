@@ -52,8 +52,8 @@ TEST_F(PayoffTest, PlainMeansAndLevelsAreUnbiased) {
       const ContinuationEvent event(e.pattern, tiny_sampling(kSteps));
       const double p = truth_(e);
       const Runs runs = over_seeds(n, p, [&](std::uint64_t seed) {
-        return payoff(tiny_.model(), law_, event, {.budget = 300, .branches = 2, .levels = levels, .seed = seed},
-                      pool_);
+        return payoff(tiny_.model(), law_, event,
+                      {.budget = 300, .branches = 2, .levels = levels, .seed = seed}, pool_);
       });
       if (n < 10) continue;
       EXPECT_NEAR(runs.mean, p, 4.0 * runs.error + 1e-12);
@@ -68,7 +68,7 @@ TEST_F(PayoffTest, SplittingOnTextsIsUnbiased) {
     const ContinuationEvent event(e.pattern, tiny_sampling(kSteps));
     const double p = truth_(e);
     const Runs runs = over_seeds(n, p, [&](std::uint64_t seed) {
-      return static_split(tiny_.model(), law_, event, {.budget = 8000, .seed = seed}, pool_);
+      return static_split(tiny_.model(), law_, event, {.budget = 3000, .seed = seed}, pool_);
     });
     if (n < 10) continue;
     EXPECT_NEAR(runs.mean, p, 4.0 * runs.error + 1e-12);
@@ -83,7 +83,8 @@ TEST_F(PayoffTest, ThreadsDoNotMatter) {
     std::vector<std::string> found;
     for (const std::size_t threads : {1, 2, 7}) {
       ThreadPool pool(threads);
-      Estimate estimate = run_method(make_method(method, {{"budget", "1000", ""}}), {tiny_.model(), law_, event}, 3, pool);
+      Estimate estimate =
+          run_method(make_method(method, {{"budget", "1000", ""}}), {tiny_.model(), law_, event}, 3, pool);
       estimate.cost.seconds = 0.0;
       found.push_back(to_json(estimate));
     }
@@ -100,12 +101,14 @@ TEST_F(PayoffTest, RefusesWhatItCannotAnswer) {
   EXPECT_NE(why_not(make_method("payoff", {}), question).find("sampled"), std::string::npos);
   EXPECT_EQ(why_not(make_method("static", {}), question), "");
   const NextToken next(Target({3}, tiny_.model().head()));
-  EXPECT_NE(why_not(make_method("payoff", {}), {tiny_.model(), law_, next}).find("pattern"), std::string::npos);
+  EXPECT_NE(why_not(make_method("payoff", {}), {tiny_.model(), law_, next}).find("pattern"),
+            std::string::npos);
 }
 
 TEST_F(PayoffTest, TellsTextsAndTheirMatches) {
   const ContinuationEvent event(tiny_events()[1].pattern, tiny_sampling(kSteps));
-  const Estimate e = run_method(make_method("payoff", {{"budget", "500", ""}}), {tiny_.model(), law_, event}, 1, pool_);
+  const Estimate e =
+      run_method(make_method("payoff", {{"budget", "500", ""}}), {tiny_.model(), law_, event}, 1, pool_);
   ASSERT_FALSE(e.triggers.empty());
   for (const Trigger& t : e.triggers) {
     EXPECT_EQ(t.said.continuation.substr(t.said.match_begin, t.said.match_end - t.said.match_begin), "abca");

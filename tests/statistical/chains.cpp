@@ -1,0 +1,231 @@
+// Patterns in texts of a Markov chain, whose probabilities dynamic programming gives exactly, down to 1e-13: a model of Llama's
+// form whose attention adds nothing, so that its next token depends on the last one alone.
+//
+//     chains [--first 0] [--seeds 200] [--threads 0] [--seconds 0] [--only TEXT]
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <random>
+
+#include "core/stopwatch.h"
+#include "deeptail/load.h"
+#include "deeptail/payoff.h"
+#include "deeptail/trajectory.h"
+#include "statistical/many_seeds.h"
+
+namespace deeptail {
+namespace {
+
+constexpr std::size_t kVocab = 24, kSteps = 32;
+constexpr std::int64_t kWidth = 16, kHidden = 32;
+
+class ChainModel {
+ public:
+  explicit ChainModel(unsigned seed) : engine_(seed), model_(made()) {}
+  const Transformer& model() const { return model_; }
+
+ private:
+  void put(const std::string& name, std::vector<std::int64_t> shape, double scale, double mean = 0.0) {
+    std::size_t n = 1;
+    for (const std::int64_t d : shape) n *= static_cast<std::size_t>(d);
+    std::vector<float>& kept = storage_[name];
+    std::normal_distribution<double> normal(0.0, 1.0);
+    for (std::size_t i = 0; i < n; ++i) kept.push_back(static_cast<float>(mean + scale * normal(engine_)));
+    tensors_[name] = {.name = name,
+                      .dtype = DType::kF32,
+                      .shape = std::move(shape),
+                      .bytes = std::as_bytes(std::span(kept)),
+                      .file = {}};
+  }
+  Transformer made() {
+    const std::int64_t v = kVocab;
+    put("model.embed_tokens.weight", {v, kWidth}, 1.0);
+    const std::string layer = "model.layers.0.";
+    put(layer + "input_layernorm.weight", {kWidth}, 0.1, 1.0);
+    put(layer + "post_attention_layernorm.weight", {kWidth}, 0.1, 1.0);
+    for (const char* m : {"q", "k", "v"})
+      put(layer + "self_attn." + m + "_proj.weight", {kWidth, kWidth}, 0.5);
+    put(layer + "self_attn.o_proj.weight", {kWidth, kWidth}, 0.0);
+    put(layer + "mlp.gate_proj.weight", {kHidden, kWidth}, 0.4);
+    put(layer + "mlp.up_proj.weight", {kHidden, kWidth}, 0.4);
+    put(layer + "mlp.down_proj.weight", {kWidth, kHidden}, 0.4);
+    put("model.norm.weight", {kWidth}, 0.1, 1.0);
+    put("lm_head.weight", {v, kWidth}, 0.4);
+    const ModelConfig config = parse_config(
+        R"({"model_type": "llama", "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1,
+            "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 24, "max_position_embeddings": 64,
+            "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu", "tie_word_embeddings": false,
+            "attention_bias": false, "mlp_bias": false})",
+        "chain");
+    return Transformer::from_tensors(config, tensors_, "chain");
+  }
+
+  std::mt19937 engine_;
+  std::map<std::string, std::vector<float>> storage_;
+  TensorMap tensors_;
+  Transformer model_;
+};
+
+// One prompt of one token.
+class OnePrompt final : public InputLaw {
+ public:
+  OnePrompt() : facts_{.name = "one", .sha256 = "", .d_vocab = kVocab, .n_parts = 1, .max_length = 1} {}
+  const LawFacts& facts() const override { return facts_; }
+  std::size_t first_position(std::size_t) const override { return 0; }
+  void make(std::span<const std::uint64_t> parts, Inputs& out, ThreadPool&) const override {
+    out.resize(parts.size(), 1);
+    std::fill(out.tokens.begin(), out.tokens.end(), 0);
+    std::fill(out.lengths.begin(), out.lengths.end(), 1u);
+  }
+
+ private:
+  LawFacts facts_;
+};
+
+SamplingConfig chain_sampling() { return {.temperature = 1.0, .max_tokens = kSteps}; }
+
+// [last token][next token]
+std::vector<std::vector<double>> transitions(const Transformer& model) {
+  ThreadPool pool(1);
+  NextTokenLaw law(chain_sampling(), kVocab);
+  const std::size_t d = model.config().d_model;
+  AlignedVector<float> resid(d), found(kVocab);
+  std::vector<std::vector<double>> out;
+  for (TokenId a = 0; a < static_cast<TokenId>(kVocab); ++a) {
+    const std::vector<TokenId> tokens = {a};
+    final_residuals(model, {tokens, 1}, pool, {resid.data(), d});
+    logits(model.head(), 1, {resid.data(), d}, pool, {found.data(), kVocab});
+    law.set(found);
+    std::vector<double>& row = out.emplace_back();
+    for (std::size_t v = 0; v < kVocab; ++v) row.push_back(law.p(static_cast<TokenId>(v)));
+  }
+  return out;
+}
+
+// Pr[accepted within kSteps], by (steps left, last token, state).
+double exact(const std::vector<std::vector<double>>& p, const TokenAutomaton& automaton) {
+  const std::size_t n = automaton.n_states();
+  std::vector<double> now(kVocab * n, 0.0);
+  for (std::size_t a = 0; a < kVocab; ++a)
+    for (std::uint32_t s = 0; s < n; ++s)
+      now[a * n + s] = s == TokenAutomaton::accepted() || automaton.accepts_at_end(s) ? 1.0 : 0.0;
+  for (std::size_t left = 0; left < kSteps; ++left) {
+    std::vector<double> next(kVocab * n, 0.0);
+    for (std::size_t a = 0; a < kVocab; ++a)
+      for (std::uint32_t s = 0; s < n; ++s)
+        for (std::size_t v = 0; v < kVocab; ++v)
+          next[a * n + s] += p[a][v] * now[v * n + automaton.next(s)[v]];
+    now = std::move(next);
+  }
+  return now[automaton.start()];  // after token 0
+}
+
+struct ChainEvent {
+  std::string name;
+  std::shared_ptr<const ContinuationEvent> event;
+  double log_p;
+};
+
+TokenTexts letters() {
+  TokenTexts texts;
+  for (std::size_t v = 0; v < kVocab; ++v) texts.text.emplace_back(1, static_cast<char>('a' + v));
+  return texts;
+}
+
+// Strings that a chain makes of unlikely steps, one for each decade that is wanted, and a pattern.
+std::vector<ChainEvent> chain_events(const std::vector<std::vector<double>>& p) {
+  std::vector<ChainEvent> out;
+  const auto add = [&](const std::string& name, const ByteDfa& dfa) {
+    const auto pattern =
+        std::make_shared<const TextPattern>(TextPattern{.kind = "contains",
+                                                        .value = name,
+                                                        .automaton = TokenAutomaton(dfa, letters(), {}),
+                                                        .dfa = dfa,
+                                                        .texts = letters(),
+                                                        .text = name});
+    out.push_back({name, std::make_shared<const ContinuationEvent>(pattern, chain_sampling()),
+                   std::log(exact(p, pattern->automaton))});
+  };
+  std::mt19937 engine(3);
+  for (const double decade : {-3.0, -5.0, -7.0, -9.0, -11.0, -13.0})
+    for (int tries = 0; tries < 10000; ++tries) {
+      std::string text;
+      const int length = decade > -4 ? 3 : decade > -6 ? 4 : decade > -10 ? 5 + tries % 2 : 6 + tries % 2;
+      for (int i = 0; i < length; ++i) text += static_cast<char>('a' + engine() % kVocab);
+      add(text, contains(text));
+      if (std::abs(out.back().log_p / std::log(10.0) - decade) < 0.15) break;
+      out.pop_back();
+    }
+  add("b[c-f]*g[h-k]l", matches("b[c-f]*g[h-k]l", "test"));
+  add("^[a-p]*$", matches("^[a-p]*$", "test"));
+  return out;
+}
+
+using AskChain =
+    std::function<Estimate(const Transformer&, const ContinuationEvent&, std::uint64_t, ThreadPool&)>;
+
+std::vector<std::pair<std::string, AskChain>> ways() {
+  static const OnePrompt law;
+  return {
+      {"payoff", [](auto& m, auto& e, std::uint64_t seed,
+                    ThreadPool& pool) { return payoff(m, law, e, {.budget = 2000, .seed = seed}, pool); }},
+      {"trajectory",
+       [](auto& m, auto& e, std::uint64_t seed, ThreadPool& pool) {
+         return trajectory(m, law, e, {.budget = 20000, .seed = seed}, pool);
+       }},
+      {"static", [](auto& m, auto& e, std::uint64_t seed, ThreadPool& pool) {
+         return static_split(m, law, e, {.budget = 40000, .seed = seed}, pool);
+       }}};
+}
+
+int run(const SeedOptions& o) {
+  const ChainModel chain(4);
+  const auto p = transitions(chain.model());
+  struct Cell {
+    const ChainEvent* event;
+    const std::pair<std::string, AskChain>* way;
+    SeedTally tally = {};
+  };
+  const std::vector<ChainEvent> events = chain_events(p);
+  const auto all = ways();
+  std::vector<Cell> cells;
+  for (const ChainEvent& e : events)
+    for (const auto& way : all)
+      if ((e.name + "," + way.first).find(o.only) != std::string::npos) cells.push_back({&e, &way});
+  const Stopwatch watch;
+  std::mutex guard;
+  in_parallel(cells.size() * o.seeds, o.threads, [&](std::size_t i, ThreadPool& pool) {
+    if (o.seconds > 0.0 && watch.seconds() > o.seconds) return false;
+    Cell& cell = cells[i % cells.size()];
+    const Estimate e = cell.way->second(chain.model(), *cell.event->event,
+                                        derived_seed(7, o.first + i / cells.size()), pool);
+    const std::lock_guard lock(guard);
+    cell.tally.add(e, cell.event->log_p);
+    return true;
+  });
+  std::ofstream out;
+  if (!o.out.empty()) out.open(o.out);
+  bool good = true;
+  fmt::print("pattern,method,p,{}\n", SeedTally::kHeader);
+  for (const Cell& c : cells) {
+    if (c.tally.n == 0.0) continue;
+    const std::string line =
+        fmt::format("{},{},{:.3e},{}", c.event->name, c.way->first, std::exp(c.event->log_p), c.tally.csv());
+    fmt::print("{}\n", line);
+    out << line << '\n';
+    good = good && std::abs(c.tally.z()) < 4.0 && (c.way->first != "payoff" || c.tally.coverage() > 0.9);
+  }
+  return good ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace deeptail
+
+int main(int argc, char** argv) {
+  try {
+    return deeptail::run(deeptail::seed_options(argc, argv, {.seeds = 200}));
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return 2;
+  }
+}

@@ -1,0 +1,90 @@
+// Answers over many seeds against a known probability: how far off their mean is, and how often their intervals hold it.
+#pragma once
+
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "deeptail/estimators.h"
+
+namespace deeptail {
+
+struct SeedTally {
+  double n = 0.0, sum = 0.0, squares = 0.0, held = 0.0, below = 0.0, above = 0.0, zeros = 0.0, work = 0.0;
+  void operator+=(const SeedTally& o) {
+    n += o.n, sum += o.sum, squares += o.squares, held += o.held;
+    below += o.below, above += o.above, zeros += o.zeros, work += o.work;
+  }
+  void add(const Estimate& e, double log_p) {
+    constexpr double kRounding = 1e-6;  // of fp32 logits, where an answer has no other error
+    const double ratio = std::exp(e.log_p - log_p);
+    const bool is_below = log_p<e.log_low - kRounding, is_above = log_p> e.log_high + kRounding;
+    *this += {.n = 1.0,
+              .sum = ratio,
+              .squares = ratio * ratio,
+              .held = is_below || is_above ? 0.0 : 1.0,
+              .below = is_below ? 1.0 : 0.0,
+              .above = is_above ? 1.0 : 0.0,
+              .zeros = std::isinf(e.log_p) ? 1.0 : 0.0,
+              .work = e.cost.forward_equivalents};
+  }
+  double mean() const { return sum / n; }
+  double variance() const { return std::max(0.0, squares / n - mean() * mean()); }
+  double error() const { return std::sqrt(variance() / n); }
+  double z() const { return error() > 0.0 ? (mean() - 1.0) / error() : 0.0; }
+  double coverage() const { return held / n; }
+  static constexpr const char* kHeader = "seeds,mean,error,z,sd,held,below,above,zeros,work";
+  std::string csv() const {
+    return fmt::format("{:.0f},{:.5f},{:.5f},{:.2f},{:.3f},{:.4f},{:.4f},{:.4f},{:.4f},{:.0f}", n, mean(),
+                       error(), z(), std::sqrt(variance()), coverage(), below / n, above / n, zeros / n,
+                       work / n);
+  }
+};
+
+struct SeedOptions {
+  std::uint64_t first = 0, seeds = 2000;
+  std::size_t threads = 0;
+  double seconds = 0.0;
+  std::string only, out;
+};
+
+inline SeedOptions seed_options(int argc, char** argv, SeedOptions o = {}) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string key = argv[i], value = argv[i + 1];
+    if (key == "--seeds")
+      o.seeds = std::stoull(value);
+    else if (key == "--first")
+      o.first = std::stoull(value);
+    else if (key == "--threads")
+      o.threads = std::stoull(value);
+    else if (key == "--seconds")
+      o.seconds = std::stod(value);
+    else if (key == "--only")
+      o.only = value;
+    else if (key == "--out")
+      o.out = value;
+    else
+      throw InputError("{}: expected --first, --seeds, --threads, --seconds, --only or --out", key);
+  }
+  if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
+  return o;
+}
+
+// body(i, pool) for every i < n, each thread with a pool of its own; a thread ends when body says false.
+inline void in_parallel(std::size_t n, std::size_t threads,
+                        const std::function<bool(std::size_t, ThreadPool&)>& body) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::thread> workers;
+  for (std::size_t w = 0; w < threads; ++w)
+    workers.emplace_back([&] {
+      ThreadPool pool(1);
+      for (std::size_t i = next++; i < n; i = next++)
+        if (!body(i, pool)) return;
+    });
+  for (std::thread& worker : workers) worker.join();
+}
+
+}  // namespace deeptail
