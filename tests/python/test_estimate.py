@@ -65,6 +65,15 @@ class AsTheCommandLine(Quiet):
         ours = dt.qld(dt.activations("dt-1l", "hex", 2**12), "dt-1l", 37)
         self.assertEqual((ours.p, list(ours.interval)), (theirs["p"], theirs["ci95"]))
 
+    def test_generated_texts(self):
+        command = [PROGRAM, "model", "generate", "--model", "dt-1l", "--dist", "hex", "--count", "3", "--within", "4", "--top-k", "9", "--seed", "2", "--json"]
+        theirs = [json.loads(line) for line in subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.splitlines()]
+        ours = dt.load("dt-1l").generate(dt.law("hex"), count=3, within=4, top_k=9, seed=2)
+        self.assertEqual([(t.prompt, t.continuation, list(t.tokens), t.stopped) for t in ours],
+                         [(t["prompt"], t["continuation"], t["tokens"], t["stopped"]) for t in theirs])
+        with self.assertRaisesRegex(dt.InputError, "at most"):
+            dt.load("dt-1l").generate("To be", within=10**5)
+
 
 class Asking(Quiet):
     def test_mistakes_are_sentences(self):
