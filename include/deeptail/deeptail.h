@@ -33,6 +33,7 @@
 #include "deeptail/kernels.h"
 #include "deeptail/splitting.h"
 
+#include "deeptail/all_tokens.h"
 #include "deeptail/estimators.h"
 #include "deeptail/forecast.h"
 #include "deeptail/ga_amls.h"

@@ -4,6 +4,7 @@
 
 #include "cli/cloud_subject.h"
 #include "cli/commands.h"
+#include "cli/estimate_all.h"
 #include "cli/estimate_flags.h"
 #include "cli/estimate_forecast.h"
 #include "cli/estimate_output.h"
@@ -208,7 +209,9 @@ void run(const EstimateOptions& o) {
   ProgressMeter meter(stderr, style_of(o), {.label = fmt::format("loading {}", o.model)});
   if (method.needs_activations() && o.event.about_continuation())
     throw InputError("method {} is about the most likely next token, not about sampled text; leave --method out", method.name);
-  if (method.needs_activations())
+  if (o.all.all)
+    run_on_all_tokens(o, pool, meter);
+  else if (method.needs_activations())
     run_on_cloud(method, o, pool, meter);
   else
     run_on_model(method, o, pool, meter);

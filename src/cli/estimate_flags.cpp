@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/estimate_all.h"
 #include "cli/parse.h"
 #include "core/screen_text.h"
 
@@ -53,7 +54,8 @@ Method checked_method(const EstimateOptions& o) {
   const MethodRow& row = method_row(method_name(o));
   Method method = make_method(std::string(row.name), settings_for(row, given));
   if (o.event.about_continuation()) sampling_of(o.event);
-  if (o.targets.empty() && o.targets_file.empty() && !o.event.about_continuation())
+  check_all_flags(o);
+  if (o.targets.empty() && o.targets_file.empty() && !o.event.about_continuation() && !o.all.all)
     throw InputError(
         "--target is required: a token id or a token, such as --target 310 or --target \" the\"");
   check_unused(row, given);
@@ -154,6 +156,7 @@ void add_run(CLI::App& command, EstimateOptions& o) {
 
 void add_estimate_flags(CLI::App& command, EstimateOptions& o) {
   add_question(command, o);
+  add_all_flags(command, o.all);
   add_event_flags(command, o.event, false);
   add_method(command, o);
   add_settings(command, o);

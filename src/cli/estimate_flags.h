@@ -12,11 +12,19 @@
 
 namespace deeptail::cli {
 
+// Every token at once.
+struct AllOptions {
+  bool all = false;
+  std::optional<double> above, below;
+  std::string out;
+};
+
 // What is not given is left to the method.
 struct EstimateOptions {
   std::string model, targets_file, method, activations, unembed;  // method "": the default for the event
   PromptOptions prompts;
   EventOptions event;
+  AllOptions all;
   std::vector<std::string> targets;
   // By setting_rows(); empty: not given.
   std::vector<std::string> settings = std::vector<std::string>(setting_rows().size());

@@ -103,8 +103,9 @@ void print_row(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer
     fmt::print("  warning: {}\n", screen_text(warning, kAnyWidth));
 }
 
-// The estimate's own fields, and at the end what only the command line knows.
-std::string json_line(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
+}  // namespace
+
+std::string estimate_line(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {
   OrderedJson texts(nullptr);
   if (tokenizer) texts = OrderedJson::array();
   for (std::size_t i = 0; tokenizer && i < e.target.size(); ++i)
@@ -114,8 +115,6 @@ std::string json_line(const Estimate& e, const std::optional<NamedTokenizer>& to
   return fmt::format("{},\"target_text\":{},\"command\":{}}}", line, json_text(texts),
                      json_text(OrderedJson(command_line())));
 }
-
-}  // namespace
 
 EstimatePrinter::EstimatePrinter(std::size_t n_targets, bool json,
                                  const std::optional<NamedTokenizer>& tokenizer, ProgressMeter& meter)
@@ -134,7 +133,7 @@ void EstimatePrinter::print(Estimate estimate) {
   budget_spent_ = budget_spent_ || estimate.status == Status::kBudgetSpent;
   meter_.clear();
   if (json_) {
-    fmt::print("{}\n", json_line(estimate, tokenizer_));
+    fmt::print("{}\n", estimate_line(estimate, tokenizer_));
   } else if (waiting_.size() == 1) {
     print_whole(estimate, tokenizer_);
   } else {

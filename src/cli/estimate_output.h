@@ -9,6 +9,9 @@
 
 namespace deeptail::cli {
 
+// The estimate's own fields, and at the end what only the command line knows: one line of JSON.
+std::string estimate_line(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer);
+
 // Prints estimates in the order of their targets, each as soon as those before it are there: one in full,
 // several as the rows of a table, or as lines of JSON.
 class EstimatePrinter {

@@ -76,6 +76,40 @@ TEST_F(EstimateCommand, FewInputsAreAllCounted) {
   EXPECT_EQ(json(question + "16 --method mc --budget 63").at("guarantee"), "unbiased");
 }
 
+TEST_F(EstimateCommand, AllTokensAreATable) {
+  const std::string all = "estimate --model dt-1l --dist hex --all --budget 1e4 --above 1e-5 --seed 4 --quiet ";
+  const std::string counts = path("all.json");
+  const std::string table = run(all + "--out '" + counts + "'").out;
+  EXPECT_NE(table.find("dt-1l on hex, all tokens from 1e-05 to 1"), std::string::npos);
+  EXPECT_NE(table.find("mc          \"e\"\n"), std::string::npos);
+  EXPECT_NE(table.find("were never said: each is below"), std::string::npos);
+  std::istringstream lines(run(all + "--below 0.01 --json").out);
+  std::vector<Json> rows;
+  for (std::string line; std::getline(lines, line);) rows.push_back(parse_json(line, "line"));
+  ASSERT_GT(rows.size(), 10u);
+  EXPECT_EQ(rows.back().at("rows"), rows.size() - 1);
+  EXPECT_EQ(rows.back().at("stopped"), false);
+  rows.pop_back();
+  double before = 0.01;
+  for (const Json& row : rows) {
+    const double p = row.at("p").get<double>();
+    EXPECT_LE(p, before);
+    EXPECT_GE(p, 1e-5);
+    EXPECT_LE(row.at("ci95").at(0).get<double>(), p);
+    EXPECT_GE(row.at("ci95").at(1).get<double>(), p);
+    EXPECT_EQ(row.at("guarantee"), "unbiased");
+    EXPECT_EQ(row.at("target").size(), 1u);
+    if (row.at("method") == "mc") EXPECT_GT(row.at("diagnostics").at("count").get<double>(), 0.0);
+    before = p;
+  }
+  // The counted part is what truth counts.
+  const auto found = parse_json(read(counts), counts);
+  const std::string again = path("again.json");
+  run(fmt::format("truth --model dt-1l --dist hex --seed 4 --first 2305843009213693952 --samples {} --quiet --out '{}'",
+                  found.at("samples").get<std::uint64_t>(), again));
+  EXPECT_EQ(read(counts), read(again));
+}
+
 // Too few particles: the replicas spread, and the answer says so.
 TEST_F(EstimateCommand, ReplicasThatSpreadAreTold) {
   const auto e =
