@@ -36,7 +36,7 @@ TEST_F(Families, EveryCommandTakesThem) {
     ASSERT_EQ(run("truth --samples 2048 --quiet --out '" + counted + "'" + pair(name)).code, 0) << name;
     for (const char* method : {"mc", "tokensplit", "itgis", "mhis", "qld"}) {
       const Outcome outcome = run(fmt::format(
-          "estimate --target 3 --method {} --budget 2^12 --seed 1 --quiet {}", method, pair(name)));
+          "estimate --target 3 --method {} --budget 2^10 --seed 1 --quiet {}", method, pair(name)));
       EXPECT_TRUE(outcome.code == 0 || outcome.code == 4)  // 4: the budget ended before it was reached
           << name << " " << method << "\n"
           << outcome.err;
