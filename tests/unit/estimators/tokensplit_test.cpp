@@ -198,7 +198,8 @@ TEST(Tokensplit, AStopNeverLosesWhatIsFinished) {
   ThreadPool pool(1);
   const TokensplitConfig config{.budget = sized(1e5, 3e4), .particles = 32};
   const Estimate whole = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool);
-  for (const double share : {0.3, 0.6, 0.8, 0.95}) {
+  for (const double share : {0.6, 0.3, 0.8, 0.95}) {
+    if (sized(false, true) && share != 0.6) continue;
     const double enough = share * whole.cost.forward_equivalents;
     const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool,
                                   [&](const Progress& p) { return static_cast<double>(p.done) < enough; });
