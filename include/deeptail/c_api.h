@@ -29,11 +29,11 @@ extern "C" {
 
 typedef enum dt_status {
   DT_OK = 0,
-  DT_INPUT_ERROR = 1,   /* the caller's mistake: file, setting, data */
-  DT_DEVICE_ERROR = 2,  /* the same, about a device that is not there or too small */
+  DT_INPUT_ERROR = 1,  /* the caller's mistake: file, setting, data */
+  DT_DEVICE_ERROR = 2, /* the same, about a device that is not there or too small */
   DT_MEMORY_ERROR = 3,
-  DT_STOPPED = 4,       /* a callback asked for it before there was any result */
-  DT_BUG = 5            /* should not happen */
+  DT_STOPPED = 4, /* a callback asked for it before there was any result */
+  DT_BUG = 5      /* should not happen */
 } dt_status;
 
 DT_API const char* dt_version(void); /* "0.1.0" */
@@ -79,16 +79,16 @@ DT_API void dt_model_free(dt_model* model);
 DT_API dt_status dt_model_info(const dt_model* model, dt_text* out);
 /* logits after each sequence, [n, d_vocab], or final residuals before ln_final, [n, d_model]. tokens: [n, length];
  * lengths: [n], or NULL where all are `length` long. */
-DT_API dt_status dt_logits(const dt_model* model, const int32_t* tokens, const uint32_t* lengths, size_t n, size_t length,
-                           size_t threads, float* out);
+DT_API dt_status dt_logits(const dt_model* model, const int32_t* tokens, const uint32_t* lengths, size_t n,
+                           size_t length, size_t threads, float* out);
 DT_API dt_status dt_residuals(const dt_model* model, const int32_t* tokens, const uint32_t* lengths, size_t n,
                               size_t length, size_t threads, float* out);
 
 /* --- tokenizers --- */
 /* bos: "auto" (what the tokenizer's files say), "none", or an id. ids: room for `room`; n: how many there are, also
  * where that is more. */
-DT_API dt_status dt_encode(const dt_model* model, const char* text, size_t size, const char* bos, int32_t* ids,
-                           size_t room, size_t* n);
+DT_API dt_status dt_encode(const dt_model* model, const char* text, size_t size, const char* bos,
+                           int32_t* ids, size_t room, size_t* n);
 DT_API dt_status dt_decode(const dt_model* model, const int32_t* ids, size_t n, dt_text* out);
 
 /* --- laws of inputs --- */
@@ -106,8 +106,9 @@ DT_API dt_status dt_law_sample(const dt_law* law, uint64_t seed, uint64_t first,
 /* --- activations --- */
 /* Final residuals of inputs of a law: out [count, d_model]. last_tokens: [count], -1 where none is known; may be NULL.
  * captured: how many; fewer where keep_going said no. */
-DT_API dt_status dt_capture(const dt_model* model, const dt_law* law, uint64_t count, uint64_t seed, size_t threads,
-                            const dt_hooks* hooks, float* out, int32_t* last_tokens, uint64_t* captured);
+DT_API dt_status dt_capture(const dt_model* model, const dt_law* law, uint64_t count, uint64_t seed,
+                            size_t threads, const dt_hooks* hooks, float* out, int32_t* last_tokens,
+                            uint64_t* captured);
 /* The way from activations to the vocabulary. It keeps a copy of these. */
 typedef struct dt_head dt_head;
 typedef struct dt_head_parts {
@@ -128,7 +129,7 @@ typedef struct dt_question {
   size_t size;
   const dt_model* model; /* with a law; or NULL and a head with activations */
   const dt_law* law;
-  const char* events;    /* JSON: an array of events, {"target": [310]} */
+  const char* events; /* JSON: an array of events, {"target": [310]} */
   const dt_head* head;
   /* [n_activations, d_activations], read where they are; NULL: captured where a method needs them. */
   const float* activations;
@@ -138,10 +139,11 @@ typedef struct dt_question {
 /* settings: {"method", "seed", "threads", "calibration_seed", and those of the method}; as strings or numbers. out: a
  * line for each event, as `deeptail estimate --json` prints it. Where it was stopped, those that are finished and the
  * one that was under way. */
-DT_API dt_status dt_estimate(const dt_question* question, const char* settings, const dt_hooks* hooks, dt_text* out);
+DT_API dt_status dt_estimate(const dt_question* question, const char* settings, const dt_hooks* hooks,
+                             dt_text* out);
 /* The event's own score of inputs: out [n]; at least 0: it happens. tokens: [n, length]. The question has one event. */
-DT_API dt_status dt_event_scores(const dt_question* question, const int32_t* tokens, const uint32_t* lengths, size_t n,
-                                 size_t length, size_t threads, double* out);
+DT_API dt_status dt_event_scores(const dt_question* question, const int32_t* tokens, const uint32_t* lengths,
+                                 size_t n, size_t length, size_t threads, double* out);
 
 /* --- scores of your own --- */
 /* n is the same in every call, and so is length: rows that are missing are copies of the first. */
@@ -165,18 +167,19 @@ typedef struct dt_scores {
   double near;
   size_t batch;   /* rows of a batch; 0: 256 */
   size_t numbers; /* that a score takes besides the input, for answers that are drawn */
-  const size_t* smaller; /* [n_smaller]: batches that may be asked for where fewer rows wait; none: one shape always */
+  /* [n_smaller]: batches that may be asked for where fewer rows wait; none: one shape always */
+  const size_t* smaller;
   size_t n_smaller;
 } dt_scores;
 /* settings: those of tokensplit but "device", and "seed", "threads", "event" (its name), "max_triggers". model: whose
  * passes work is counted in, and the text of triggers; NULL: a score counts as one pass. out: as of dt_estimate. */
-DT_API dt_status dt_split(const dt_law* law, const dt_model* model, const dt_scores* scores, const char* settings,
-                          const dt_hooks* hooks, dt_text* out);
+DT_API dt_status dt_split(const dt_law* law, const dt_model* model, const dt_scores* scores,
+                          const char* settings, const dt_hooks* hooks, dt_text* out);
 /* Several events that share batches: dt_batch.which counts them. settings: "events" has their names, the others are those
  * of dt_split. hooks: on_result is told each as it is there. out: a list, as many as events; null where nothing is known,
  * because it was stopped. */
-DT_API dt_status dt_split_many(const dt_law* law, const dt_model* model, const dt_scores* scores, const char* settings,
-                               const dt_hooks* hooks, dt_text* out);
+DT_API dt_status dt_split_many(const dt_law* law, const dt_model* model, const dt_scores* scores,
+                               const char* settings, const dt_hooks* hooks, dt_text* out);
 /* States of your own, by number: the caller keeps them. Every function returns 1 to go on. */
 typedef struct dt_states {
   size_t size;
@@ -190,20 +193,21 @@ typedef struct dt_states {
 } dt_states;
 /* settings: {"budget", "replicas", "seed", "survive_fraction", "moves", "particles", "kept"}. out: as of dt_estimate, and
  * "states": numbers of some that have the event and were not dropped. */
-DT_API dt_status dt_split_states(const dt_states* states, const char* settings, const dt_hooks* hooks, dt_text* out);
+DT_API dt_status dt_split_states(const dt_states* states, const char* settings, const dt_hooks* hooks,
+                                 dt_text* out);
 
 /* --- texts --- */
 /* What the model says after prompts of the law: settings {"count", "first", "within", "temperature", "top_k", "top_p",
  * "greedy", "stop", "seed", "threads"}, as `deeptail model generate` has them. out: a list of {"prompt", "continuation",
  * "prompt_tokens", "tokens", "stopped"}, the texts where the model has a tokenizer; shorter where hooks said stop. */
-DT_API dt_status dt_generate(const dt_model* model, const dt_law* law, const char* settings, const dt_hooks* hooks,
-                             dt_text* out);
+DT_API dt_status dt_generate(const dt_model* model, const dt_law* law, const char* settings,
+                             const dt_hooks* hooks, dt_text* out);
 
 /* --- losses --- */
 /* name: spb, spb_pointwise, squared, log_squared, itakura_saito; parameters: {"alpha", "gamma", "epsilon"}. truth,
  * estimate, out: [n]. */
-DT_API dt_status dt_losses(const char* name, const char* parameters, const double* truth, const double* estimate,
-                           size_t n, double* out);
+DT_API dt_status dt_losses(const char* name, const char* parameters, const double* truth,
+                           const double* estimate, size_t n, double* out);
 
 /* --- everything else, as JSON in and JSON out --- */
 /* what: list, spb, truth, bench, report, selftest, ... as docs/python.md tells. */

@@ -51,7 +51,8 @@ struct Cost {
   double flops = 0.0;                // of the algorithm, whatever the engine saved
   double forward_equivalents = 0.0;  // flops over those of one plain pass over all positions
   double seconds = 0.0;
-  double tokens = 0.0;  // of sampled answers: flops over those of one token decoded in the middle of a text; else 0
+  // Of sampled answers: flops over those of one token decoded in the middle of a text; else 0.
+  double tokens = 0.0;
 };
 
 // An input that made the model say the target.
@@ -92,11 +93,11 @@ inline constexpr double kSmallestChecked = 1e-12;
 
 struct Estimate {
   std::string method = {};
-  std::vector<TokenId> target = {};      // of events about the next token
-  std::string event = {};                // for people: says 310
+  std::vector<TokenId> target = {};            // of events about the next token
+  std::string event = {};                      // for people: says 310
   std::string event_json = {}, law_json = {};  // objects; "": event says it all
-  double log_p = 0.0;                    // natural log; minus infinity for 0
-  double log_low = 0.0, log_high = 0.0;  // the interval
+  double log_p = 0.0;                          // natural log; minus infinity for 0
+  double log_low = 0.0, log_high = 0.0;        // the interval
   double confidence = 0.95;
   Status status = Status::kOk;
   Guarantee guarantee = Guarantee::kUnbiased;

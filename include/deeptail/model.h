@@ -87,7 +87,7 @@ class Transformer {
   ModelWeights raw_weights() const;  // as they are, for another backend: read once more, not kept
   // The model of its first n blocks: its final residuals are blocks.{n - 1}.hook_resid_post of this one.
   Transformer first_blocks(std::size_t n) const;
-  const Head& head() const;          // lives as long as this model or a copy of it
+  const Head& head() const;  // lives as long as this model or a copy of it
 
  private:
   using ReadTensors = std::function<TensorMap()>;

@@ -19,7 +19,8 @@ std::unique_ptr<InputLaw> read_law(std::string_view name, const dt_model* model,
   if (!is_json) return load_law(path, model->loaded);
   const LawSubject subject = law_subject(model->loaded);
   auto law = parse_law(name, "law", folder, &subject);
-  check_fits(*law, model->loaded.config(), subject.tokenizer ? std::string_view(subject.tokenizer->sha256) : "");
+  check_fits(*law, model->loaded.config(),
+             subject.tokenizer ? std::string_view(subject.tokenizer->sha256) : "");
   return law;
 }
 

@@ -82,7 +82,9 @@ void run_one_by_one(const Asked& asked, const EstimateOptions& o, ThreadPool& po
   const std::size_t n = asked.questions.size();
   const auto name = [&](std::size_t i) {
     const Target* target = asked.questions[i].next_token();
-    return n == 1 ? "" : target == nullptr ? asked.questions[i].event->text() : shown_tokens(asked.tokenizer, target->ids());
+    return n == 1              ? ""
+           : target == nullptr ? asked.questions[i].event->text()
+                               : shown_tokens(asked.tokenizer, target->ids());
   };
   ProgressState start{.label = asked.method.name, .unit = asked.method.unit, .total = asked.work * n};
   if (asked.work == 0 && n > 1) start.unit = "targets", start.total = n;
@@ -208,7 +210,9 @@ void run(const EstimateOptions& o) {
   catch_interrupts();
   ProgressMeter meter(stderr, style_of(o), {.label = fmt::format("loading {}", o.model)});
   if (method.needs_activations() && o.event.about_continuation())
-    throw InputError("method {} is about the most likely next token, not about sampled text; leave --method out", method.name);
+    throw InputError(
+        "method {} is about the most likely next token, not about sampled text; leave --method out",
+        method.name);
   if (o.all.all)
     run_on_all_tokens(o, pool, meter);
   else if (method.needs_activations())

@@ -56,8 +56,8 @@ void print_question(const Estimate& e, const std::optional<NamedTokenizer>& toke
     fmt::print("Pr[{} on {} says {}], {}, {} forward passes' work\n", model, law,
                shown_tokens(tokenizer, e.target), e.method, short_count(e.cost.forward_equivalents));
   else
-    fmt::print("Pr[{} on {} {}], {}{}, {} tokens' work\n", model, law, screen_text(e.event, kAnyWidth), e.method,
-               e.chosen.empty() ? "" : fmt::format(" ({})", e.chosen), short_count(e.cost.tokens));
+    fmt::print("Pr[{} on {} {}], {}{}, {} tokens' work\n", model, law, screen_text(e.event, kAnyWidth),
+               e.method, e.chosen.empty() ? "" : fmt::format(" ({})", e.chosen), short_count(e.cost.tokens));
 }
 
 void print_whole(const Estimate& e, const std::optional<NamedTokenizer>& tokenizer) {

@@ -42,7 +42,8 @@ void make(const Transformer& model, const ModelOptions& o, ThreadPool& pool) {
   if (o.json)
     print_json({{"reference", o.make}});
   else
-    fmt::print("{}: written; `deeptail model verify --reference` compares with it\n", screen_text(o.make, kAnyWidth));
+    fmt::print("{}: written; `deeptail model verify --reference` compares with it\n",
+               screen_text(o.make, kAnyWidth));
 }
 
 void verify(const ModelOptions& o) {
@@ -68,10 +69,9 @@ void verify(const ModelOptions& o) {
                   {"argmax_clear_equal", report->argmax_clear_equal}});
     print_json(out);
   } else if (!report) {
-    fmt::print(
-        "{}: loads; every tensor has its shape and is finite. No {} to compare with.\n",
-        screen_text(folder, kAnyWidth),
-        is_gguf_file(folder) ? "reference beside it" : "reference.json beside it");
+    fmt::print("{}: loads; every tensor has its shape and is finite. No {} to compare with.\n",
+               screen_text(folder, kAnyWidth),
+               is_gguf_file(folder) ? "reference beside it" : "reference.json beside it");
   } else {
     fmt::print(
         "{}: {} logits of {} inputs: max error {:.2e}, mean error {:.2e}; argmax equal on {} of {} (gap > "
@@ -149,11 +149,10 @@ void add_model(CLI::App& app) {
     return sub;
   };
   with_folder("inspect", "Family, sizes, memory, speed, what a GPU can do with it, and tensors",
-              [](const ModelOptions& o) {
-    inspect_model(o.name, o.json);
-  });
+              [](const ModelOptions& o) { inspect_model(o.name, o.json); });
   CLI::App* check = with_folder("verify", "Compare with the logits of a reference, or make one", verify);
-  check->add_option("--reference", options->reference, "Compare with this file instead of reference.json beside the model");
+  check->add_option("--reference", options->reference,
+                    "Compare with this file instead of reference.json beside the model");
   check->add_option("--make", options->make, "Write the logits that are computed here to this file");
 
   CLI::App* sub = add("logits", "Logits of the last position");
