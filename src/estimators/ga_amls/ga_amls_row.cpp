@@ -30,6 +30,16 @@ constexpr SettingRow kStart{.key = "start",
 constexpr const SettingRow* kGaAmlsSettings[] = {&kCalibration, &kParticles, &kReplicas, &kMoves, &kStepSize,
                                                  &kPrior,       &kKernel,    &kStart,    &kDevice};
 
+void run_ga_amls_many(const GaAmlsConfig& config, std::span<const MethodTask> tasks, const Answers& answers,
+                      const Watch& watch) {
+  std::vector<GaAmlsTask> all;
+  for (const auto& [question, seed] : tasks)
+    all.push_back({.target = *question.next_token(), .seed = seed, .likely_log_p = question.likely_log_p});
+  const Question& first = tasks.front().question;
+  ThreadPool pool;
+  ga_amls_many(*first.head, *first.activations, all, config, answers, kGaTargetsAtOnce, pool, watch);
+}
+
 Method make_ga_amls(SettingReader& s) {
   GaAmlsConfig config;
   const std::uint64_t calibration = take_calibration(s);
@@ -43,7 +53,7 @@ Method make_ga_amls(SettingReader& s) {
   s.take(kDevice, config.device);
   config.kernel.burn_in = std::min(config.kernel.burn_in, (config.kernel.moves + 1) / 2);
   config.validate();
-  return {.calibration = calibration,
+  Method method{.calibration = calibration,
           .needs_next_token = true,
           .device = config.device,
           .bytes = [config](std::size_t n, std::size_t d) { return ga_amls_bytes(config, n, d); },
@@ -54,6 +64,11 @@ Method make_ga_amls(SettingReader& s) {
                 c.likely_log_p = q.likely_log_p;
                 return ga_amls(*q.head, *q.activations, *q.next_token(), c, pool, watch);
               }};
+  if (config.device == Device::kCuda)
+    method.run_many = [config](std::span<const MethodTask> tasks, const Answers& answers, const Watch& watch) {
+      run_ga_amls_many(config, tasks, answers, watch);
+    };
+  return method;
 }
 
 }  // namespace
