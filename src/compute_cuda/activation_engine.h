@@ -21,7 +21,7 @@ struct DenseHead {
   std::vector<float> ln_w, ln_b;   // [d], or empty: no norm
   float eps = 1e-5f;
   std::span<const float> w_u_panels;  // [d_vocab / 16][d][16], as PackedMatrix keeps them, zeros at the end
-  std::vector<float> b_u;  // [d_vocab]
+  std::vector<float> b_u;             // [d_vocab]
 };
 
 struct DensePrior {

@@ -61,7 +61,7 @@ double t_sum_tail(PriorKind prior, std::size_t dim, double x) {
 // x where tail(x), which falls, is p.
 template <class Tail>
 double log_quantile(const Tail& tail, double p) {
-  double low = 0.0, high = 8.0;  // of log x
+  double low = 0.0, high = 8.0;   // of log x
   for (int i = 0; i < 42; ++i) {  // to 2e-12
     const double middle = 0.5 * (low + high);
     (tail(std::exp(middle)) > p ? low : high) = middle;
@@ -147,6 +147,7 @@ std::vector<ClosedFormProblem> selftest_problems() {
           make_problem(kLinear, kStudentT, 2, 1e-4, kMala),
           make_problem(kLinear, kStudentT, 32, 1e-6, kMapla),
           make_problem(kLinear, kStudentTMatched, 128, 1e-9, kPcn),
+          make_problem(kSum, kStudentT, 16, 2.2e-7, kMala),
           make_problem(kSphere, kStudentT, 2, 1e-5, kMapla),
           make_problem(kMax, kStudentTMatched, 8, 1e-5, kPcn),
           make_problem(kQuantised, kStudentT, 8, 1e-4, kPcn)};

@@ -182,8 +182,7 @@ void ContinuousParticles<S>::fill_caches() {
 template <ContinuousScore S>
 void ContinuousParticles<S>::fill_cache(std::size_t first, std::size_t n) {
   const KernelNeeds needs = needs_of(kernel_.kind, prior_);
-  if (needs.log_density)
-    prior_.log_density(n, rows().from(first), std::span(log_density_).subspan(first, n));
+  if (needs.log_density) prior_.log_density(n, rows().from(first), std::span(log_density_).subspan(first, n));
   if (needs.gradient) prior_.grad_log_density(n, rows().from(first), {at(gradient_, first), prior_.dim()});
 }
 

@@ -68,13 +68,13 @@ struct Pair {
                .tail_every = kinds.tail_every},
         cpu(prior, score, kernel, pool, parts.groups.cumulative),
         on_gpu({.head = parts.problem.head,
-             .whitening = parts.law,
-             .group_means = parts.groups.means,
-             .prior = prior,
-             .kernel = kernel,
-             .cumulative = parts.groups.cumulative,
-             .plain = kinds.plain},
-            {.particles = n, .target = parts.target.ids().size()}),
+                .whitening = parts.law,
+                .group_means = parts.groups.means,
+                .prior = prior,
+                .kernel = kernel,
+                .cumulative = parts.groups.cumulative,
+                .plain = kinds.plain},
+               {.particles = n, .target = parts.target.ids().size()}),
         gpu(on_gpu, parts.target, pool) {}
 };
 
@@ -124,10 +124,10 @@ int check_moves(Parts& parts, const Kinds& kinds, std::size_t n, std::size_t mov
       "d {:4} vocab {:6} {:17} {:5} {:7} | scores differ by {:.1e}, after moves {:.1e} | acceptance {:.4f} "
       "{:.4f} | h {:.5f} {:.5f} | jump {:.4f} {:.4f} | same particles {:.3f} below {} {}\n",
       d, parts.problem.head.d_vocab(), name_of(kinds.prior), name_of(kinds.kernel),
-      kinds.grouped ? "grouped"
-      : kinds.plain ? "plain"
+      kinds.grouped          ? "grouped"
+      : kinds.plain          ? "plain"
       : kinds.tail_every > 0 ? "tails"
-                    : "",
+                             : "",
       before, after, cpu.acceptance(), gpu.acceptance(), cpu.step_size, gpu.step_size, cpu.mean_squared_jump,
       gpu.mean_squared_jump, static_cast<double>(same) / static_cast<double>(n), below,
       failed ? "FAILED" : "");
@@ -214,7 +214,8 @@ int check_exact(std::size_t seeds, ThreadPool& pool) {
 }
 
 // Many targets side by side against one at a time: every number must be the same.
-int check_many(const SyntheticProblem& p, GaPrior prior, std::size_t n, std::size_t at_once, ThreadPool& pool) {
+int check_many(const SyntheticProblem& p, GaPrior prior, std::size_t n, std::size_t at_once,
+               ThreadPool& pool) {
   GaAmlsConfig config = quick_config(prior);
   config.device = Device::kCuda;
   config.replicas = 2;
@@ -227,7 +228,8 @@ int check_many(const SyntheticProblem& p, GaPrior prior, std::size_t n, std::siz
   }
   std::vector<Estimate> together(n);
   ga_amls_many(p.head, p.activations, tasks, config,
-               {.on_estimate = [&](std::size_t i, Estimate e) { together[i] = std::move(e); }}, at_once, pool);
+               {.on_estimate = [&](std::size_t i, Estimate e) { together[i] = std::move(e); }}, at_once,
+               pool);
   std::size_t differ = 0;
   for (std::size_t i = 0; i < n; ++i) {
     config.seed = tasks[i].seed;

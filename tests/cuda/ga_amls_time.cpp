@@ -1,6 +1,7 @@
 // Seconds of ga-amls for one target at the paper's setting, as JSON.
 //   cuda_ga_amls_time [--rank 3000] [--write DIR] [--stages 1] [--device cuda] [--many 0] [--at-once 64]
 //                     [--d 512] [--vocab 48262] [--activations 20000] [--particles 2000] [--moves 900]
+//                     [--tail-every 0]
 // The target is the token of that rank by its logit at the mean activation. --write: head and activations,
 // for bench/ga_amls_vs_pytorch.py. --many: one more line, for that many targets, side by side, and some of them alone,
 // in the same run; fails when their numbers differ. --stages: lines with the parts of a move, by the way of other devices
@@ -55,17 +56,21 @@ void print_stages(const SyntheticProblem& p, TokenId id, const GaAmlsConfig& con
     for (std::size_t k = 0; k < n; ++k)
       if (scores[k] >= level) survivors.push_back(static_cast<std::uint32_t>(k));
     particles.resample(resample(survivors, n, Resampling::kSystematic, 1, 0));
-    levels.push_back({.slot = particles.slot(), .level = static_cast<float>(level), .seed = 1 + i, .step_size = 1e-3});
+    levels.push_back(
+        {.slot = particles.slot(), .level = static_cast<float>(level), .seed = 1 + i, .step_size = 1e-3});
   }
   cuda::MoveSchedule schedule{.moves = 200, .burn_in = 200, .adaptation = 0.1, .wanted = 0.57};
   const auto adapted = all.engine().move(schedule, levels);
-  for (std::size_t i = 0; i < levels.size(); ++i) levels[i].number = 1, levels[i].step_size = adapted[i].step_size;
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    levels[i].number = 1, levels[i].step_size = adapted[i].step_size;
   schedule = {.moves = 100, .burn_in = 0};
-  for (const cuda::MovesDone& done : all.engine().move(schedule, levels)) scored += static_cast<double>(done.scored);
+  for (const cuda::MovesDone& done : all.engine().move(schedule, levels))
+    scored += static_cast<double>(done.scored);
   for (cuda::LevelMoves& level : levels) level.number = 2;
   const auto t = all.engine().time_stages(schedule, levels);
   fmt::print(
-      "{{\"populations\": {}, \"plain\": {}, \"candidates_per_move\": {:.1f}, \"microseconds\": {{\"propose\": {:.1f}, "
+      "{{\"populations\": {}, \"plain\": {}, \"candidates_per_move\": {:.1f}, \"microseconds\": "
+      "{{\"propose\": {:.1f}, "
       "\"unwhiten\": {:.1f}, "
       "\"normalise\": {:.1f}, \"maxima\": {:.1f}, \"settle\": {:.1f}}}}}\n",
       all.room(), plain, scored / 100.0, t.propose * 1e6, t.unwhiten * 1e6, t.normalise * 1e6, t.maxima * 1e6,
@@ -74,8 +79,8 @@ void print_stages(const SyntheticProblem& p, TokenId id, const GaAmlsConfig& con
 }
 
 // Targets of neighbouring ranks, all at once; some of them again alone, which must give the same.
-int time_many(const SyntheticProblem& p, std::size_t rank, std::size_t n, std::size_t at_once, GaAmlsConfig config,
-              ThreadPool& pool) {
+int time_many(const SyntheticProblem& p, std::size_t rank, std::size_t n, std::size_t at_once,
+              GaAmlsConfig config, ThreadPool& pool) {
   std::vector<GaAmlsTask> tasks;
   for (std::size_t i = 0; i < n; ++i)
     tasks.push_back({.target = Target({ranked_token(p, rank + i, pool)}, p.head), .seed = 1 + i});
@@ -101,8 +106,10 @@ int time_many(const SyntheticProblem& p, std::size_t rank, std::size_t n, std::s
   const double per_level = together / static_cast<double>(levels),
                per_level_alone = alone / static_cast<double>(alone_levels);
   fmt::print(
-      "{{\"targets\": {}, \"at_once\": {}, \"seconds\": {:.3f}, \"targets_per_second\": {:.2f}, \"levels\": {}, "
-      "\"seconds_per_level\": {:.5f}, \"alone\": {{\"targets\": {}, \"seconds\": {:.3f}, \"seconds_per_level\": {:.5f}, "
+      "{{\"targets\": {}, \"at_once\": {}, \"seconds\": {:.3f}, \"targets_per_second\": {:.2f}, \"levels\": "
+      "{}, "
+      "\"seconds_per_level\": {:.5f}, \"alone\": {{\"targets\": {}, \"seconds\": {:.3f}, "
+      "\"seconds_per_level\": {:.5f}, "
       "\"same_numbers\": {}}}, \"ratio\": {:.2f}}}\n",
       n, at_once, together, static_cast<double>(n) / together, levels, per_level, std::min(kAlone, n), alone,
       per_level_alone, same, per_level_alone / per_level);
@@ -122,6 +129,7 @@ int time_target(const Settings& s, ThreadPool& pool) {
   GaAmlsConfig config;
   config.n_particles = count_of(s, "--particles", 2000);
   config.kernel.moves = count_of(s, "--moves", 900);
+  config.kernel.tail_every = count_of(s, "--tail-every", 0);
   config.kernel.burn_in = std::min<std::size_t>(126, config.kernel.moves / 2);
   config.device = *value_named<Device>(s.contains("--device") ? s.at("--device") : "cuda");
   GaAmlsConfig warm = config;
@@ -151,10 +159,12 @@ int time_target(const Settings& s, ThreadPool& pool) {
   std::fflush(stdout);
   int failed = 0;
   if (const std::size_t n = count_of(s, "--many", 0); n > 0)
-    failed = time_many(p, count_of(s, "--rank", 3000), n, count_of(s, "--at-once", kGaTargetsAtOnce), config, pool);
+    failed = time_many(p, count_of(s, "--rank", 3000), n, count_of(s, "--at-once", kGaTargetsAtOnce), config,
+                       pool);
   if (s.contains("--stages")) {
     print_stages(p, id, config, 1, true, pool);
-    for (std::size_t n = 1; n <= count_of(s, "--stages", 1); n *= 4) print_stages(p, id, config, n, false, pool);
+    for (std::size_t n = 1; n <= count_of(s, "--stages", 1); n *= 4)
+      print_stages(p, id, config, n, false, pool);
   }
   return failed;
 }

@@ -26,8 +26,8 @@ struct Outcomes {
   std::size_t covered = 0, stuck = 0;
 };
 
-void run_seed(const ClosedFormProblem& problem, const Setting& setting, std::size_t particles, std::uint64_t seed,
-              ThreadPool& pool, std::mutex& mutex, Outcomes& out) {
+void run_seed(const ClosedFormProblem& problem, const Setting& setting, std::size_t particles,
+              std::uint64_t seed, ThreadPool& pool, std::mutex& mutex, Outcomes& out) {
   const ProductPrior prior(problem.prior, problem.dim);
   ClosedFormScore score(problem);
   const KernelConfig kernel{.kind = setting.kernel,
@@ -49,9 +49,10 @@ void run_seed(const ClosedFormProblem& problem, const Setting& setting, std::siz
 // The most wanted first: time may end.
 std::vector<Setting> settings() {
   using enum KernelKind;
-  return {{kMala, 900, 0},  {kMala, 900, 8},  {kMala, 40, 8},  {kMala, 40, 0},  {kPcn, 40, 0},   {kMapla, 40, 0},
-          {kMala, 100, 8},  {kMala, 300, 8},  {kMala, 100, 0}, {kMala, 300, 0}, {kRwmh, 900, 8}, {kRwmh, 900, 0},
-          {kMala, 100, 16}, {kMala, 100, 4},  {kMala, 900, 4}, {kRwmh, 100, 8}, {kPcn, 900, 0},  {kMala, 3600, 0}};
+  return {{kMala, 900, 0}, {kMala, 900, 8}, {kMala, 40, 8},   {kMala, 40, 0},  {kPcn, 40, 0},
+          {kMapla, 40, 0}, {kMala, 100, 8}, {kMala, 300, 8},  {kMala, 100, 0}, {kMala, 300, 0},
+          {kRwmh, 900, 8}, {kRwmh, 900, 0}, {kMala, 100, 16}, {kMala, 100, 4}, {kMala, 900, 4},
+          {kRwmh, 100, 8}, {kPcn, 900, 0},  {kMala, 3600, 0}};
 }
 
 }  // namespace

@@ -27,12 +27,12 @@ __device__ inline float warp_max(float v) {
 
 // Rows that wait for their score.
 struct Candidates {
-  TwofoldRows u;             // [n, d]
-  std::uint32_t* which;      // [n]: row of the particle
-  std::uint32_t* slots;      // [n]: its population
-  std::uint32_t* groups;     // [n], or null
-  std::uint32_t* count;      // of all populations
-  std::uint64_t* count_of;   // [populations], or null: added to
+  TwofoldRows u;            // [n, d]
+  std::uint32_t* which;     // [n]: row of the particle
+  std::uint32_t* slots;     // [n]: its population
+  std::uint32_t* groups;    // [n], or null
+  std::uint32_t* count;     // of all populations
+  std::uint64_t* count_of;  // [populations], or null: added to
 };
 
 // A population in its slot.
@@ -90,9 +90,9 @@ struct ProposeArgs {
   const std::uint32_t* groups;
   Candidates out;
   DensePrior prior;
-  StepSizes sizes;       // of slot 0, but for its first
-  std::size_t sized;     // the move's number among those whose step size adapts
-  double fixed = 0.0;    // step size of one that does not
+  StepSizes sizes;     // of slot 0, but for its first
+  std::size_t sized;   // the move's number among those whose step size adapts
+  double fixed = 0.0;  // step size of one that does not
   std::uint32_t move;
 };
 
@@ -175,8 +175,8 @@ __global__ void __launch_bounds__(kRowThreads) propose_groups(const __grid_const
 
 // All particles of a population as candidates, in order.
 __global__ void __launch_bounds__(kRowThreads)
-    all_candidates(std::uint32_t slot, std::uint32_t first, std::uint32_t n, int d, int stride, const float* u,
-                   const std::uint32_t* groups, Candidates out) {
+    all_candidates(std::uint32_t slot, std::uint32_t first, std::uint32_t n, int d, int stride,
+                   const float* u, const std::uint32_t* groups, Candidates out) {
   const std::uint32_t number = blockIdx.x * kRowWarps + threadIdx.x / 32, row = first + number;
   if (number >= n) return;
   const int lane = threadIdx.x % 32;

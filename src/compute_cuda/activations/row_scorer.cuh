@@ -111,8 +111,8 @@ class DeviceTargets {
     put(columns_, slot, bits);
   }
   Targets view() const {
-    return {static_cast<int>(most_), static_cast<int>(stride_), w_.data(),
-            b_.data(),               in_tile_.data(),           columns_.data()};
+    return {static_cast<int>(most_), static_cast<int>(stride_), w_.data(), b_.data(), in_tile_.data(),
+            columns_.data()};
   }
 
  private:

@@ -99,7 +99,7 @@ struct SettleArgs {
   const float* maxima;  // [n, n_tiles]: of fp16 logits
   const float *own, *error;
   ColumnWeights w;
-  const float* bias;            // [n_tiles * 256]: very low beyond the vocabulary
+  const float* bias;  // [n_tiles * 256]: very low beyond the vocabulary
   Targets targets;
   const std::uint32_t* which;   // [n]: row of the particle
   const std::uint32_t* slots;   // [n]: its population

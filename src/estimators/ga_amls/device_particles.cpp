@@ -97,8 +97,8 @@ struct DevicePopulations::Impl {
 
   static std::size_t fitting(const Problem& p, const Room& room) {
     if (room.populations == 1) return 1;
-    return std::min(room.populations,
-                    cuda::ActivationEngine::fitting(p.head.d_model(), p.head.d_vocab(), room.particles, p.kernel.moves));
+    return std::min(room.populations, cuda::ActivationEngine::fitting(p.head.d_model(), p.head.d_vocab(),
+                                                                      room.particles, p.kernel.moves));
   }
 
   // A population's level, until it is done.

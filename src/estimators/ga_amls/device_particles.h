@@ -31,14 +31,15 @@ class DevicePopulations {
     bool plain = false;  // products as on devices other than Hopper, for tests
   };
   struct Room {
-    std::size_t populations = 1, particles = 0;  // of each; fewer populations where the device has no room for them
-    std::size_t target = 1;                      // tokens of a target
+    std::size_t populations = 1,
+                particles = 0;  // of each; fewer populations where the device has no room for them
+    std::size_t target = 1;     // tokens of a target
   };
   // All of the problem must outlive it. Throws InputError where there is no device that can do it.
   DevicePopulations(const Problem& problem, const Room& room);
   ~DevicePopulations();
-  std::size_t room() const;            // populations at a time
-  cuda::ActivationEngine& engine();    // for measurements
+  std::size_t room() const;          // populations at a time
+  cuda::ActivationEngine& engine();  // for measurements
 
  private:
   friend class DeviceParticles;

@@ -63,7 +63,8 @@ Estimate ga_amls(const Head& head, const Activations& activations, const Target&
   if (config.device == Device::kCuda) {
     const GaAmlsTask task{.target = target, .seed = config.seed, .likely_log_p = config.likely_log_p};
     ga_amls_on_device({head, activations, fit, config}, {&task, 1},
-                      {.on_estimate = [&](std::size_t, Estimate found) { e = std::move(found); }}, 1, pool, watch);
+                      {.on_estimate = [&](std::size_t, Estimate found) { e = std::move(found); }}, 1, pool,
+                      watch);
   } else {
     const GaProblem problem{head, activations, target, fit, config};
     e = ga_answer(problem, run_on_cpu(problem, pool, watch));

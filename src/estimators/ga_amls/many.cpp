@@ -9,8 +9,8 @@
 #include <mutex>
 #include <optional>
 
-#include "estimators/ga_amls/device_particles.h"
 #include "estimators/ga_amls/answer.h"
+#include "estimators/ga_amls/device_particles.h"
 
 namespace deeptail {
 
@@ -27,7 +27,8 @@ class GaManyMeter {
     share_ += (now - told.share) / static_cast<double>(told_.size());
     levels_ += progress.done - told.levels;
     told = {now, progress.done};
-    go_ = go_ && goes_on(watch_, {.share = share_, .done = levels_, .note = told_.size() == 1 ? progress.note : ""});
+    go_ = go_ &&
+          goes_on(watch_, {.share = share_, .done = levels_, .note = told_.size() == 1 ? progress.note : ""});
     return go_;
   }
   bool go() {
@@ -74,9 +75,8 @@ void ga_amls_on_device(const GaShared& shared, std::span<const GaAmlsTask> tasks
                                            .cumulative = fit.cumulative(),
                                            .start = fit.start(config.start)};
   at_once = std::min({std::max<std::size_t>(1, at_once), tasks.size(), ThreadPool::kMostThreads});
-  DevicePopulations populations(problem, {.populations = at_once,
-                                          .particles = config.n_particles,
-                                          .target = longest_target(tasks)});
+  DevicePopulations populations(
+      problem, {.populations = at_once, .particles = config.n_particles, .target = longest_target(tasks)});
   GaManyMeter meter(tasks.size(), watch);
   std::mutex telling;
   std::atomic<bool> failed = false;
@@ -86,8 +86,8 @@ void ga_amls_on_device(const GaShared& shared, std::span<const GaAmlsTask> tasks
     mine.seed = task.seed;
     mine.likely_log_p = task.likely_log_p;
     DeviceParticles particles(populations, task.target, own);
-    const GaOutcome outcome = run_ga_replicas(particles, head.d_model(), mine,
-                                              [&](const Progress& p) { return meter.tell(i, p); });
+    const GaOutcome outcome =
+        run_ga_replicas(particles, head.d_model(), mine, [&](const Progress& p) { return meter.tell(i, p); });
     Estimate estimate = ga_answer({head, shared.activations, task.target, fit, mine}, outcome);
     estimate.cost.seconds = particles.device_seconds();
     const std::lock_guard lock(telling);

@@ -17,9 +17,8 @@ double KernelConfig::wanted() const {
 }
 
 KernelKind KernelConfig::kind_of(std::size_t move, const ProductPrior& prior) const {
-  const bool fixed_steps = kind == KernelKind::kRwmh || kind == KernelKind::kMala;
   const bool for_tails = tail_every > 0 && move % tail_every == tail_every - 1;
-  return fixed_steps && for_tails && !prior.gaussian() ? KernelKind::kPcn : kind;
+  return steps_are_fixed() && for_tails && !prior.gaussian() ? KernelKind::kPcn : kind;
 }
 
 double KernelConfig::tail_step(std::size_t move) const {
