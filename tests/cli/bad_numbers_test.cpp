@@ -87,7 +87,7 @@ TEST_F(BadNumbers, Estimate) {
        {"--prior foo", "--prior: expected student_t,"},
        {"--start foo", "--start: expected calibration or prior"},
        {"--device foo", "--device: expected cpu or cuda, found \"foo\""},
-       {"--tail-every -1", "--tail-every: expected a whole number from 0"},
+       {"--tail-every -1", "--tail-every: expected a whole number"},
        {"--tail-every few", "found \"few\""},
        {"--step-size 0", "--step-size: expected a number above 0"},
        {"--step-size nan", "--step-size: expected a number above 0"},

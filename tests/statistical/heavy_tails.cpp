@@ -1,6 +1,6 @@
 // Single runs with adaptive levels, as ga-amls makes them, on a sum of 16 Student-t coordinates (truth 2.2e-7): how far
 // off their mean is and how often their intervals cover, by kernel, moves and moves for the tails.
-//   heavy_tails [--seeds 40] [--threads 0] [--seconds 0] [--particles 2000] [--dim 16]
+//   heavy_tails [--seeds 40] [--threads 0] [--seconds 0] [--particles 2000] [--dim 16] [--moves 40: only these]
 // One line per setting, as soon as it is known.
 #include <fmt/format.h>
 
@@ -58,7 +58,7 @@ std::vector<Setting> settings() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::size_t particles = 2000, dim = 16;
+  std::size_t particles = 2000, dim = 16, moves = 0;
   std::vector<char*> rest = {argv[0]};
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string key = argv[i];
@@ -66,6 +66,8 @@ int main(int argc, char** argv) {
       particles = std::stoull(argv[i + 1]);
     else if (key == "--dim")
       dim = std::stoull(argv[i + 1]);
+    else if (key == "--moves")
+      moves = std::stoull(argv[i + 1]);
     else
       rest.insert(rest.end(), {argv[i], argv[i + 1]});
   }
@@ -78,6 +80,7 @@ int main(int argc, char** argv) {
   };
   fmt::print("kernel,moves,tail_every,seeds,mean_ratio,error,sd,covered,stuck,seconds\n");
   for (const Setting& setting : settings()) {
+    if (moves > 0 && setting.moves != moves) continue;
     Outcomes answers;
     std::mutex mutex;
     const double start = seconds();
