@@ -135,7 +135,9 @@ def save(model, name, layers, tokenizer, out):
     out.mkdir(parents=True, exist_ok=True)
     half = {key: value.half() for key, value in model.state_dict().items()}
     safetensors_io.save(out / "model.safetensors", half)
-    config = {"model_name": name, "n_layers": layers, **SIZES, "act_fn": "gelu", "normalization_type": "LN", "tokenizer_file": tokenizer}
+    config = {"model_name": name, "n_layers": layers, **SIZES, "act_fn": "gelu", "normalization_type": "LN"}
+    if tokenizer:
+        (out / "tokenizer.json").write_bytes(tokenizer.read_bytes())
     (out / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     model.load_state_dict(half)  # what is written, rounded to fp16, is what is judged
 
@@ -148,7 +150,7 @@ def main():
     parser.add_argument("--steps", type=int, default=3200)
     parser.add_argument("--batch", type=int, default=RECIPE["batch"])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tokenizer", default="../tokenizer.json", help="what config.json names as tokenizer_file")
+    parser.add_argument("--tokenizer", type=pathlib.Path, help="a tokenizer.json to put beside the weights")
     parser.add_argument("--check", action="store_true", help="fail unless the weights are those of expected.json")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     args = parser.parse_args()
