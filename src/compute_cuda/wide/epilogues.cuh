@@ -6,20 +6,11 @@
 
 namespace deeptail::cuda {
 
-// Biases are there for all columns of all tiles; rows beyond the end are computed and left out.
+// Rows beyond the end are computed and left out.
 struct WideEpilogue {
-  const float* bias;
   std::uint32_t n;
   __device__ void begin(std::uint32_t, std::uint32_t n_rows) { n = n_rows; }
   __device__ void end(std::uint32_t, int) const {}
-  __device__ void start(float (&c)[32][4], int tile) const {
-    const float* from = bias + tile * kWideColumns + 2 * (threadIdx.x % 4);
-#pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      const float2 b = load2(from + 8 * i);
-      c[i][0] = c[i][2] = b.x, c[i][1] = c[i][3] = b.y;
-    }
-  }
   // visit(row, column, v0, v1) for all pairs of neighbours.
   template <class Visit>
   __device__ void for_each_pair(const float (&c)[32][4], std::uint32_t first_row, int tile,

@@ -8,7 +8,6 @@
 //
 // An epilogue has
 //   begin(row, n)            the warp's first row, and how many rows there are in all
-//   start(c, tile)           what sums begin with
 //   take(c, row, tile)       the warp's 16 rows of 256 columns (fragments.cuh)
 //   end(row, part)           after the last columns of an item
 #pragma once
@@ -20,12 +19,14 @@
 namespace deeptail::cuda {
 
 inline constexpr int kWideColumns = 256, kWideWarps = 8, kWideThreads = 32 * (kWideWarps + 1);
+inline constexpr int kWideBiasBytes = kWideColumns * sizeof(float);
 inline constexpr int kWideRowPiece = kTileRows * kTileDepth * 2, kWideColumnPiece = kWideColumns * kTileDepth * 2;
 inline constexpr int kWideBlocks = 2, kClusterRows = kWideBlocks * kTileRows;  // of a cluster
 
 struct WideProductArgs {
   const __half* a;  // [n, depth], in the order of twofold_rows.cuh; n rounded up to 256
   const __half* w;  // [n_tiles][depth / 8][256][8]
+  const float* bias;  // [n_tiles * 256]: what sums begin with
   std::uint32_t n;
   const std::uint32_t* n_device;  // null, or where the number of rows is, at most n
   int depth, n_tiles, parts;      // parts: of the columns; an item is two row tiles and a part
@@ -36,6 +37,7 @@ struct WideShared {
   static constexpr int kStages = kResident ? 3 : 4, kRowPieces = kResident ? 8 : kStages;
   unsigned char rows[kRowPieces][kWideRowPiece];
   unsigned char columns[kStages][kWideColumnPiece];
+  float bias[2][kWideColumns];  // of the tiles in turn
   std::uint64_t filled[kStages], free[kStages];
 };
 
@@ -82,7 +84,7 @@ class WideWorker {
 
   // One thread: pieces in the order in which the others use them.
   __device__ void fill() const {
-    std::uint32_t i = 0;
+    std::uint32_t i = 0, n_tiles = 0;
     for (std::uint32_t item = first_item(); item < items_.count; item += n_clusters()) {
       // Rows of the item before may still be in use.
       if (kResident && i > 0) barrier_wait(&s_.free[(i - 1) % kStages], (i - 1) / kStages & 1);
@@ -93,9 +95,11 @@ class WideWorker {
           const bool with_rows = !kResident || tile == first_tile(item);
           asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(
                            address_of(&s_.filled[slot])),
-                       "r"(kWideColumnPiece + (with_rows ? kWideRowPiece : 0))
+                       "r"(kWideColumnPiece + (with_rows ? kWideRowPiece : 0) + (k == 0 ? kWideBiasBytes : 0))
                        : "memory");
           fetch_columns(tile, k, slot);
+          // Nobody is more than kStages pieces behind: the bias before last is no longer read.
+          if (k == 0) fetch(s_.bias[n_tiles++ % 2], a_.bias + tile * kWideColumns, kWideBiasBytes, slot);
           if (with_rows) fetch_rows(kWideBlocks * (item / a_.parts) + rank_, k, slot);
         }
     }
@@ -109,7 +113,6 @@ class WideWorker {
       epilogue.begin(row, items_.n);
       for (int tile = first_tile(item); tile < end_tile(item); ++tile) {
         float c[32][4];
-        epilogue.start(c, tile);
         multiply(c);
         epilogue.take(c, row, tile);
       }
@@ -136,10 +139,14 @@ class WideWorker {
   __device__ void fetch_rows(std::uint32_t tile, int k, std::uint32_t slot) const {
     const auto* from = reinterpret_cast<const unsigned char*>(a_.a) +
                        (static_cast<std::size_t>(tile) * pieces() + k) * kWideRowPiece;
+    fetch(s_.rows[row_piece(k, slot)], from, kWideRowPiece, slot);
+  }
+  // To this block alone.
+  __device__ void fetch(void* to, const void* from, std::uint32_t bytes, std::uint32_t slot) const {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];\n" ::"r"(
-            address_of(s_.rows[row_piece(k, slot)])),
-        "l"(from), "r"(kWideRowPiece), "r"(address_of(&s_.filled[slot]))
+            address_of(to)),
+        "l"(from), "r"(bytes), "r"(address_of(&s_.filled[slot]))
         : "memory");
   }
   // This block's half of the piece, to both blocks.
@@ -154,8 +161,10 @@ class WideWorker {
         : "memory");
   }
 
-  // c += the products of 64 rows of the group of warps and one tile of columns.
+  // c = the products of 64 rows of the group of warps and one tile of columns, and the biases.
   __device__ void multiply(float (&c)[32][4]) {
+    barrier_wait(&s_.filled[used_ % kStages], used_ / kStages & 1);
+    begin(c, s_.bias[used_tiles_++ % 2]);
     hold(c);
     for (int k = 0; k < pieces(); ++k) {
       const std::uint32_t slot = used_ % kStages;
@@ -175,6 +184,13 @@ class WideWorker {
     asm volatile("wgmma.wait_group.sync.aligned 0;\n" ::: "memory");
     hold(c);
     give_back(used_ - 1);
+  }
+  __device__ static void begin(float (&c)[32][4], const float* bias) {
+#pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      const float2 b = load2(bias + 8 * i + 2 * (threadIdx.x % 4));
+      c[i][0] = c[i][2] = b.x, c[i][1] = c[i][3] = b.y;
+    }
   }
   // What reads the sums stays behind this, and what writes them before.
   __device__ static void hold(float (&c)[32][4]) {
@@ -196,7 +212,7 @@ class WideWorker {
   const WideProductArgs& a_;
   Shared& s_;
   WideItems items_;
-  std::uint32_t rank_, used_ = 0;
+  std::uint32_t rank_, used_ = 0, used_tiles_ = 0;
 };
 
 #endif

@@ -47,6 +47,7 @@ void launch_wide(const __half* a, std::uint32_t n, const WideWeights& w, const E
                  cudaStream_t stream, int parts = 0) {
   const WideProductArgs args{.a = a,
                              .w = w.w.data(),
+                             .bias = w.bias.data(),
                              .n = n,
                              .n_device = nullptr,
                              .depth = w.depth,
@@ -123,20 +124,20 @@ struct WideForward::Impl {
     wide_norm<<<(n + 31) / 32, 128, 0, stream>>>(s.x.data(), n, {w.data(), b.data(), eps_}, s.y.data());
   }
   void project(const WideBlock& b, const WideSpace& s, std::uint32_t n, __half* out, cudaStream_t stream) const {
-    StoreWideRows store{{b.qkv.bias.data(), n}, out, kWideQkv, kWideModel, query_scale_};
+    StoreWideRows store{{n}, out, kWideQkv, kWideModel, query_scale_};
     launch_wide(s.y.data(), n, b.qkv, store, stream);
   }
   // From z and the residual before a block to the residual after it.
   void finish_block(const WideBlock& b, const WideSpace& s, std::uint32_t n, cudaStream_t stream) const {
     add(s.z, b.o, s, n, stream);
     norm(b.ln2_w, b.ln2_b, s, n, stream);
-    StoreWideGelu gelu{{b.in.bias.data(), n}, s.hidden.data(), b.out.depth};
+    StoreWideGelu gelu{{n}, s.hidden.data(), b.out.depth};
     launch_wide(s.y.data(), n, b.in, gelu, stream);
     add(s.hidden, b.out, s, n, stream);
   }
   void add(const DeviceArray<__half>& a, const WideWeights& w, const WideSpace& s, std::uint32_t n,
            cudaStream_t stream) const {
-    AddWideRows into{{w.bias.data(), n}, s.x.data(), kWideModel};
+    AddWideRows into{{n}, s.x.data(), kWideModel};
     launch_wide(a.data(), n, w, into, stream);
   }
 
@@ -175,14 +176,14 @@ struct WideForward::Impl {
     const std::size_t at = static_cast<std::size_t>(first) * kWideModel;
     wide_last<<<(n + 7) / 8, 256, 0, stream>>>(n, length_, body_.x.data(), body_.y.data(), tail_.x.data() + at,
                                                y_last_.data());
-    StoreWideTiles query{{last_.query.bias.data(), n}, q_last_.data(), kWideModel, query_scale_};
+    StoreWideTiles query{{n}, q_last_.data(), kWideModel, query_scale_};
     launch_wide(y_last_.data(), n, last_.query, query, stream);
-    StoreWideRows key{{last_.key.bias.data(), n}, u_.data(), kWideAverages, 0, 1.0f};
+    StoreWideRows key{{n}, u_.data(), kWideAverages, 0, 1.0f};
     launch_wide(q_last_.data(), n, last_.key, key, stream);
     const std::size_t bytes = wide_average_bytes(length_);
     wide_average<<<std::min<unsigned>(n, 4 * device_traits().n_sm), 128, bytes, stream>>>(
         {n, length_, body_.y.data(), u_.data(), averages_.data()});
-    StoreWideTiles value{{last_.value.bias.data(), n}, tail_.z.data() + at, kWideModel, 1.0f};
+    StoreWideTiles value{{n}, tail_.z.data() + at, kWideModel, 1.0f};
     launch_wide(averages_.data(), n, last_.value, value, stream);
   }
 
@@ -193,7 +194,7 @@ struct WideForward::Impl {
     const std::size_t stride = wide_rows(n);
     const bool few = stride < static_cast<std::size_t>(kFewRounds * kClusterRows * (device_traits().n_sm / 2));
     const int parts = few ? wide_parts(n, unembed_.n_tiles) : 1;
-    KeepTopTwo keep{{unembed_.bias.data(), n}, stride, best_.data(), second_.data(), column_.data(), {}};
+    KeepTopTwo keep{{n}, stride, best_.data(), second_.data(), column_.data(), {}};
     launch_wide(tail_.y.data(), n, unembed_, keep, stream, parts);
     return {parts, stride, best_.data(), second_.data(), column_.data()};
   }
