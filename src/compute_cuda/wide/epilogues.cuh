@@ -3,6 +3,7 @@
 
 #include "compute_cuda/fast/tail.cuh"
 #include "compute_cuda/wide/product.cuh"
+#include "compute_cuda/wide/rows.cuh"
 
 namespace deeptail::cuda {
 
@@ -72,6 +73,41 @@ struct AddWideRows : WideEpilogue {
       const float2 old = *at;
       *at = {old.x + v0, old.y + v1};
     });
+  }
+};
+
+// Residuals of all positions, fp16.
+struct AddWideTiles : WideEpilogue {
+  __half* x;
+  __device__ void take(const float (&c)[32][4], std::uint32_t row, int tile) const {
+    for_each_pair(c, row, tile, [&](std::uint32_t r, int k, float v0, float v1) {
+      const float2 old = residual2(x, r, k);
+      *reinterpret_cast<std::uint32_t*>(x + twofold_index(kWideModel, r, k)) = pack(old.x + v0, old.y + v1);
+    });
+  }
+};
+
+// The same in the first block: what is added to is the embedding of rows[r].
+struct AddToEmbedding : WideEpilogue {
+  Embedding embedding;
+  const std::uint32_t* rows;
+  __half* x;
+  __device__ void take(const float (&c)[32][4], std::uint32_t first_row, int tile) const {
+    const int lane = threadIdx.x % 32, column = tile * kWideColumns + 2 * (lane % 4);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::uint32_t r = first_row + 8 * half + lane / 4;
+      if (r >= n) continue;
+      const std::uint32_t row = rows[r];
+      const float *e = embedding.w_e + static_cast<std::size_t>(embedding.row_token[row]) * kWideModel + column,
+                  *p = embedding.w_pos + static_cast<std::size_t>(embedding.row_position[row]) * kWideModel + column;
+#pragma unroll
+      for (int i = 0; i < 32; ++i) {
+        const float2 u = load2(e + 8 * i), v = load2(p + 8 * i);
+        *reinterpret_cast<std::uint32_t*>(x + twofold_index(kWideModel, r, column + 8 * i)) =
+            pack(u.x + v.x + c[i][2 * half], u.y + v.y + c[i][2 * half + 1]);
+      }
+    }
   }
 };
 

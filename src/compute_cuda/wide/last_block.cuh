@@ -138,14 +138,14 @@ __global__ void __launch_bounds__(128) wide_average(const __grid_constant__ Wide
 
 // Rows of last positions: x_last[i] = x[(i + 1) length - 1], and the same of y. A warp per row.
 __global__ void __launch_bounds__(256)
-    wide_last(std::uint32_t n, int length, const float* x, const __half* y, float* x_last, __half* y_last) {
+    wide_last(std::uint32_t n, int length, const __half* x, const __half* y, float* x_last, __half* y_last) {
   const std::uint32_t i = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (i >= n) return;
   const std::uint32_t from = (i + 1) * length - 1;
-  const auto* a = reinterpret_cast<const float4*>(x + static_cast<std::size_t>(from) * kWideModel);
-  auto* b = reinterpret_cast<float4*>(x_last + static_cast<std::size_t>(i) * kWideModel);
+  auto* to = reinterpret_cast<float2*>(x_last + static_cast<std::size_t>(i) * kWideModel);
 #pragma unroll
-  for (int k = 0; k < kWideModel / 128; ++k) b[32 * k + lane] = a[32 * k + lane];
+  for (int k = 0; k < kWideModel / 64; ++k)
+    to[32 * k + lane] = residual2(x, from, 64 * k + 2 * static_cast<int>(lane));
 #pragma unroll
   for (int k = 0; k < kWideModel / 256; ++k) {
     const int at = 256 * k + 8 * static_cast<int>(lane);

@@ -14,18 +14,25 @@ struct WideNorm {
   float eps;
 };
 
-// The layer norm of x, [n, 512], as rows that products take. A warp takes eight rows, four lanes each, so that what it writes is
+// Residuals: at last positions fp32, one row after the other; at all positions fp16, as rows that products take. Two neighbours, k is even:
+__device__ inline float2 residual2(const float* x, std::uint32_t row, int k) {
+  return load2(x + static_cast<std::size_t>(row) * kWideModel + k);
+}
+__device__ inline float2 residual2(const __half* x, std::uint32_t row, int k) {
+  return __half22float2(*reinterpret_cast<const __half2*>(x + twofold_index(kWideModel, row, k)));
+}
+
+// The layer norm of residuals, as rows that products take. A warp takes eight rows, four lanes each, so that what it writes is
 // contiguous.
-__global__ void __launch_bounds__(128)
-    wide_norm(const float* x, std::uint32_t n, WideNorm norm, __half* out) {
+template <class T>
+__global__ void __launch_bounds__(128) wide_norm(const T* x, std::uint32_t n, WideNorm norm, __half* out) {
   constexpr int kPairs = kWideModel / 8;
   const int lane = threadIdx.x % 32, t = lane % 4;
   const std::uint32_t row = 8 * (blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) + lane / 4;
-  const float* from = x + static_cast<std::size_t>(min(row, n - 1)) * kWideModel + 2 * t;
   float2 v[kPairs];
   float sum = 0.0f, squares = 0.0f;
 #pragma unroll
-  for (int k = 0; k < kPairs; ++k) v[k] = load2(from + 8 * k);
+  for (int k = 0; k < kPairs; ++k) v[k] = residual2(x, min(row, n - 1), 8 * k + 2 * t);
 #pragma unroll
   for (int k = 0; k < kPairs; ++k) sum += v[k].x + v[k].y;
   const float mean = row_sum(sum) / kWideModel;

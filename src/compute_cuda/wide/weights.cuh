@@ -72,7 +72,8 @@ struct WideLast {
   WideWeights query, key, value;
 };
 
-// What a number of rows needs on its way through a block.
+// What a number of rows needs on its way through a block. T: of residuals (rows.cuh).
+template <class T>
 struct WideSpace {
   WideSpace(const DenseModel& m, std::size_t n)
       : x(wide_rows(n) * kWideModel),
@@ -81,7 +82,7 @@ struct WideSpace {
         hidden(wide_rows(n) * m.d_mlp) {
     y.zero(), z.zero(), hidden.zero();  // rows beyond the end are multiplied, too
   }
-  DeviceArray<float> x;  // [n, 512]: residuals
+  DeviceArray<T> x;  // [n, 512]: residuals
   DeviceArray<__half> y, z, hidden;
 };
 

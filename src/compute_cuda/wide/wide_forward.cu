@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "compute_cuda/limits.h"
 #include "compute_cuda/tiles/pack.h"
@@ -119,26 +120,37 @@ struct WideForward::Impl {
   }
 
   // y = the layer norm of x.
-  void norm(const DeviceArray<float>& w, const DeviceArray<float>& b, const WideSpace& s, std::uint32_t n,
+  template <class T>
+  void norm(const DeviceArray<float>& w, const DeviceArray<float>& b, const WideSpace<T>& s, std::uint32_t n,
             cudaStream_t stream) const {
     wide_norm<<<(n + 31) / 32, 128, 0, stream>>>(s.x.data(), n, {w.data(), b.data(), eps_}, s.y.data());
   }
-  void project(const WideBlock& b, const WideSpace& s, std::uint32_t n, __half* out, cudaStream_t stream) const {
-    StoreWideRows store{{n}, out, kWideQkv, kWideModel, query_scale_};
-    launch_wide(s.y.data(), n, b.qkv, store, stream);
+  template <class T>
+  void project(const WideBlock& b, const WideSpace<T>& s, std::uint32_t n, __half* out,
+               cudaStream_t stream) const {
+    launch_wide(s.y.data(), n, b.qkv, StoreWideRows{{n}, out, kWideQkv, kWideModel, query_scale_}, stream);
   }
-  // From z and the residual before a block to the residual after it.
-  void finish_block(const WideBlock& b, const WideSpace& s, std::uint32_t n, cudaStream_t stream) const {
-    add(s.z, b.o, s, n, stream);
+  // From z and the residual before a block to the residual after it. rows: of the first block, whose residuals begin with their
+  // embeddings; otherwise null.
+  template <class T>
+  void finish_block(const WideBlock& b, const WideSpace<T>& s, std::uint32_t n, const std::uint32_t* rows,
+                    cudaStream_t stream) const {
+    if constexpr (std::is_same_v<T, __half>) {
+      if (rows != nullptr)
+        launch_wide(s.z.data(), n, b.o, AddToEmbedding{{n}, embedding_, rows, s.x.data()}, stream);
+    }
+    if (rows == nullptr) add(s.z, b.o, s, n, stream);
     norm(b.ln2_w, b.ln2_b, s, n, stream);
-    StoreWideGelu gelu{{n}, s.hidden.data(), b.out.depth};
-    launch_wide(s.y.data(), n, b.in, gelu, stream);
+    launch_wide(s.y.data(), n, b.in, StoreWideGelu{{n}, s.hidden.data(), b.out.depth}, stream);
     add(s.hidden, b.out, s, n, stream);
   }
-  void add(const DeviceArray<__half>& a, const WideWeights& w, const WideSpace& s, std::uint32_t n,
+  template <class T>
+  void add(const DeviceArray<__half>& a, const WideWeights& w, const WideSpace<T>& s, std::uint32_t n,
            cudaStream_t stream) const {
-    AddWideRows into{{n}, s.x.data(), kWideModel};
-    launch_wide(a.data(), n, w, into, stream);
+    if constexpr (std::is_same_v<T, __half>)
+      launch_wide(a.data(), n, w, AddWideTiles{{n}, s.x.data()}, stream);
+    else
+      launch_wide(a.data(), n, w, AddWideRows{{n}, s.x.data(), kWideModel}, stream);
   }
 
   // The residuals at the last position before the last block, and its attention there, of all n inputs.
@@ -159,14 +171,13 @@ struct WideForward::Impl {
   // Inputs [first, first + n) of the tail; first is a multiple of 128.
   void run_piece(std::uint32_t n, const std::uint32_t* rows, std::uint32_t first, cudaStream_t stream) const {
     const std::uint32_t n_body = n * static_cast<std::uint32_t>(length_);
-    wide_embedding<<<(n_body + 7) / 8, 256, 0, stream>>>(embedding_, n_body, 1, rows, body_.x.data());
     for (std::size_t layer = 0; layer + 1 < blocks_.size(); ++layer) {
       if (layer > 0) project(blocks_[layer], body_, n_body, qkv_.data(), stream);
       const WideAttentionArgs args{n, length_, layer == 0 ? rows : nullptr,
                                    layer == 0 ? table_.data() : qkv_.data(), body_.z.data()};
       wide_attention<<<std::min<unsigned>(2 * n, 16 * device_traits().n_sm), 32 * kWideAttentionWarps, 0,
                        stream>>>(args);
-      finish_block(blocks_[layer], body_, n_body, stream);
+      finish_block(blocks_[layer], body_, n_body, layer == 0 ? rows : nullptr, stream);
       norm(blocks_[layer + 1].ln1_w, blocks_[layer + 1].ln1_b, body_, n_body, stream);
     }
     run_last_attention(n, first, stream);
@@ -189,7 +200,7 @@ struct WideForward::Impl {
 
   // The rest of the last block, and the two largest logits.
   FoundTops find_tops(std::uint32_t n, cudaStream_t stream) const {
-    finish_block(blocks_.back(), tail_, n, stream);
+    finish_block(blocks_.back(), tail_, n, nullptr, stream);
     norm(ln_final_w_, ln_final_b_, tail_, n, stream);
     const std::size_t stride = wide_rows(n);
     const bool few = stride < static_cast<std::size_t>(kFewRounds * kClusterRows * (device_traits().n_sm / 2));
@@ -225,13 +236,13 @@ struct WideForward::Impl {
   std::size_t batch_, piece_, n_rows_;  // inputs, inputs, pairs of position and token
   DeviceArray<__half> table_;           // [n_rows, 1536]
   std::vector<WideBlock> blocks_;
-  WideSpace body_;           // of every position of a piece; empty with one layer
+  WideSpace<__half> body_;   // of every position of a piece; empty with one layer
   DeviceArray<__half> qkv_;  // likewise, and with two
   // Of last positions of a piece, with more than one layer.
   WideLast last_;
   DeviceArray<__half> y_last_, q_last_;  // [piece, 512]
   DeviceArray<__half> u_, averages_;     // [piece, heads, 512]
-  WideSpace tail_;           // of last positions
+  WideSpace<float> tail_;    // of last positions
   DeviceArray<float> best_, second_;
   DeviceArray<std::uint32_t> column_;
 };
