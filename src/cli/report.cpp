@@ -17,7 +17,7 @@ namespace {
 struct ReportOptions {
   std::vector<std::string> runs;
   std::string out = "report.html", tables, figures, truth;
-  bool compare = false, quiet = false;
+  bool compare = false, complete = false, quiet = false;
 };
 
 void write_comparison(const ReportOptions& options, std::vector<Run> runs) {
@@ -66,7 +66,9 @@ void run_report(const ReportOptions& options) {
     if (!options.truth.empty()) runs.back() = rescore_run(std::move(runs.back()), options.truth);
   }
   if (options.compare) return write_comparison(options, std::move(runs));
-  const Run run = join_runs(std::move(runs));
+  Run run = join_runs(std::move(runs));
+  if (options.complete && (run = complete_targets(std::move(run))).items.empty())
+    throw InputError("--complete: no target has estimates of every setting yet");
   check_writable(options.out);
   for (const std::string& folder : {options.tables, options.figures})
     if (!folder.empty()) make_folder(folder);
@@ -110,6 +112,7 @@ void add_report(CLI::App& app) {
   command->add_option("--truth", options->truth,
                       "Folder of counts (MODEL-DIST.json) to score against, instead of those that chose the "
                       "targets");
+  command->add_flag("--complete", options->complete, "Only targets that every setting has estimated");
   command->add_flag("--compare", options->compare, "Set two runs of the same items side by side");
   command->add_flag("--quiet", options->quiet, "Print nothing");
   command->callback([options] { run_report(*options); });

@@ -58,6 +58,9 @@ TEST_F(ReportCommand, AnUnfinishedRunIsShownAsFarAsItGoes) {
   const Outcome outcome = run("report " + path("run") + " --out " + path("report.html"));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("20 of 72 estimates"), std::string::npos) << outcome.out;
+  const Outcome complete = run("report " + path("run") + " --complete --out " + path("report.html"));
+  ASSERT_EQ(complete.code, 0) << complete.err;
+  EXPECT_NE(complete.out.find("18 of 72 estimates"), std::string::npos) << complete.out;
 }
 
 TEST_F(ReportCommand, ScoresAgainstTheCountsOfAFolder) {
