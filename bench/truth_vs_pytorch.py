@@ -1,7 +1,7 @@
 """Inputs per second of `deeptail truth --device cuda` and of a compiled PyTorch model in fp16 that samples, runs and counts, in one
 run, with the share of the measured ceilings. Prints Markdown.
 
-    python3 bench/truth_vs_pytorch.py BINARY [--models dt-1l,dt-2l,dt-4l] [--dist hex] [--seconds 4] [--home px]
+    python3 bench/truth_vs_pytorch.py BINARY [--models dt-1l,dt-2l,dt-4l] [--dist hex] [--seconds 4] [--batches 12,13] [--home FOLDER]
 
 --home: the folder that has models/ and distributions/.
 
@@ -159,6 +159,7 @@ def main():
     parser.add_argument("--models", default="dt-1l,dt-2l,dt-4l")
     parser.add_argument("--dist", default="hex")
     parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--batches", type=lambda text: [int(part) for part in text.split(",")], help="log2 of the sizes to try")
     parser.add_argument("--home", type=pathlib.Path, default=ROOT)
     args = parser.parse_args()
     binary = str(pathlib.Path(args.binary).resolve())
@@ -174,9 +175,9 @@ def main():
     for name in args.models.split(","):
         model = Model(home / "models" / name)
         deep, wide = model.cfg["n_layers"] > 1, model.cfg["d_model"] > 128
-        log_samples = (24 if deep else 27) if wide else (27 if deep else 31)
+        log_samples = (22 if deep else 25) if wide else (27 if deep else 31)
         fast, exact = (deeptail_rate(binary, home, name, args.dist, flags, log_samples) for flags in (["--near-tie", "0"], []))
-        theirs, log_batch = pytorch_rate(model, tables, args.seconds, (12, 13) if deep else (14, 15) if wide else (15, 17))
+        theirs, log_batch = pytorch_rate(model, tables, args.seconds, args.batches or ((12, 13) if deep else (13, 14) if wide else (15, 17)))
         done = fast * multiply_adds(model.cfg, tables.shape[0])
         print(f"| {name} | {fast / 1e6:.1f} | {exact / 1e6:.1f} | {theirs / 1e6:.2f} (2^{log_batch}) | {fast / theirs:.1f}, "
               f"{exact / theirs:.1f} | {done / 1e12:.0f} | {100 * done / macs:.0f} % |", flush=True)
