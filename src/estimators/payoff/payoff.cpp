@@ -26,7 +26,8 @@ constexpr double kMostShare = 0.05;  // of the answer, that one text may pay
 double log_most_of_weights(const WeightSums& sums, double confidence) {
   const auto n = static_cast<double>(sums.count);
   const double squares = std::exp(sums.log_sum_squares - 2.0 * sums.log_sum), spread = squares - 1.0 / n;
-  const double largest = sums.largest_share() * std::max(0.0, spread / squares);  // nothing where all pay alike
+  const double largest =
+      sums.largest_share() * std::max(0.0, spread / squares);  // nothing where all pay alike
   const double variance = std::max(0.0, spread) + largest * largest, mean = 1.0 + largest;
   if (!(variance > 1e-12)) return 0.0;
   const double degrees = 2.0 * mean * mean / variance;
@@ -138,8 +139,10 @@ class Payoff {
     if (e.triggers.size() > config_.max_triggers) e.triggers.resize(config_.max_triggers);
   }
 
-  void fill(Estimate& e, const std::vector<SplittingRun>& runs, std::uint64_t texts) const {
-    const ReplicaSummary s = combine_replicas(runs, e.confidence);
+  // share: of the replicas that were to run.
+  void fill(Estimate& e, const std::vector<SplittingRun>& runs, std::uint64_t texts,
+            double share = 1.0) const {
+    const ReplicaSummary s = combine_replicas(runs, e.confidence, share);
     e.log_p = s.log_p;
     e.log_low = s.log_low;
     e.log_high = std::min(0.0, s.log_high);
@@ -186,7 +189,7 @@ class Payoff {
       e.warnings.push_back(fmt::format("stopped: {} of {} replicas were finished", all.runs.size(), asked));
     }
     for (const SplittingRun& run : all.runs) e.replica_log_p.push_back(run.log_p);
-    fill(e, all.runs, all.first.n);
+    fill(e, all.runs, all.first.n, static_cast<double>(all.runs.size()) / static_cast<double>(asked));
     e.levels = history(all.runs);
     e.diagnostics.push_back({"branches", static_cast<double>(branches_)});
     e.triggers = triggers.best(config_.max_triggers);
