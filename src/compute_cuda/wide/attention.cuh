@@ -14,7 +14,7 @@ struct WideAttentionArgs {
   int length;
   const std::uint32_t* rows;  // [n, length]: the row of qkv of each position; null: row i length + position
   const __half* qkv;          // [rows, 1536]; the queries make scores of base 2
-  __half* z;                  // [n length, 512], or [n, 512] of last positions from row first_z on: rows that products take
+  __half* z;  // [n length, 512], or [n, 512] of last positions from row first_z on: rows that products take
   std::uint32_t first_z = 0;
   __device__ const __half* at(std::uint32_t input, int position) const {
     const std::size_t i = static_cast<std::size_t>(input) * length + position;
@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(256) wide_last_attention(const __grid_constant
   constexpr int kGroups = kMaxLength / 8;
   const int lane = threadIdx.x % 32;
   const std::uint32_t warps = gridDim.x * (blockDim.x / 32);
-  for (std::uint32_t item = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; item < 2 * a.n; item += warps) {
+  for (std::uint32_t item = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; item < 2 * a.n;
+       item += warps) {
     const std::uint32_t input = item / 2;
     const int column = 256 * (item % 2) + 8 * lane;
     const __half* own[kMaxLength / 32];  // of positions lane, lane + 32
@@ -192,8 +193,8 @@ class WideHeadAttention {
       const float scale = half == 0 ? low : high;
 #pragma unroll
       for (int n = 0; n < 8; ++n)
-        *reinterpret_cast<std::uint32_t*>(
-            a_.z + twofold_index(kWideModel, input_ * a_.length + position, column_ + 8 * n + 2 * (lane_ % 4))) =
+        *reinterpret_cast<std::uint32_t*>(a_.z + twofold_index(kWideModel, input_ * a_.length + position,
+                                                               column_ + 8 * n + 2 * (lane_ % 4))) =
             pack(o[n][2 * half] * scale, o[n][2 * half + 1] * scale);
     }
   }

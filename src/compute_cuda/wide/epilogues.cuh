@@ -35,7 +35,8 @@ struct StoreWideRows : WideEpilogue {
   __device__ void take(const float (&c)[32][4], std::uint32_t row, int tile) const {
     const float s = tile * kWideColumns < scaled ? scale : 1.0f;
     for_each_pair(c, row, tile, [&](std::uint32_t r, int k, float v0, float v1) {
-      *reinterpret_cast<std::uint32_t*>(out + static_cast<std::size_t>(r) * stride + k) = pack(v0 * s, v1 * s);
+      *reinterpret_cast<std::uint32_t*>(out + static_cast<std::size_t>(r) * stride + k) =
+          pack(v0 * s, v1 * s);
     });
   }
 };
@@ -99,8 +100,10 @@ struct AddToEmbedding : WideEpilogue {
       const std::uint32_t r = first_row + 8 * half + lane / 4;
       if (r >= n) continue;
       const std::uint32_t row = rows[r];
-      const float *e = embedding.w_e + static_cast<std::size_t>(embedding.row_token[row]) * kWideModel + column,
-                  *p = embedding.w_pos + static_cast<std::size_t>(embedding.row_position[row]) * kWideModel + column;
+      const float *e = embedding.w_e + static_cast<std::size_t>(embedding.row_token[row]) * kWideModel +
+                       column,
+                  *p = embedding.w_pos + static_cast<std::size_t>(embedding.row_position[row]) * kWideModel +
+                       column;
 #pragma unroll
       for (int i = 0; i < 32; ++i) {
         const float2 u = load2(e + 8 * i), v = load2(p + 8 * i);
@@ -180,8 +183,8 @@ struct KeepTopTwo : WideEpilogue {
                  top[half].tile * kWideColumns + at / 2 * 8 + 2 * (lane % 4) + at % 2};
 #pragma unroll
       for (int step = 1; step < 4; step *= 2)
-        all.merge(__shfl_xor_sync(0xffffffffu, all.best, step), __shfl_xor_sync(0xffffffffu, all.second, step),
-                  __shfl_xor_sync(0xffffffffu, all.id, step));
+        all.merge(__shfl_xor_sync(0xffffffffu, all.best, step),
+                  __shfl_xor_sync(0xffffffffu, all.second, step), __shfl_xor_sync(0xffffffffu, all.id, step));
       const std::uint32_t row = first_row + 8 * half + lane / 4;
       if (lane % 4 != 0 || row >= n) continue;
       const std::size_t to = part * stride + row;

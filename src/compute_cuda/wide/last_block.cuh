@@ -108,8 +108,8 @@ class WideAverage {
 #pragma unroll
       for (int n = 0; n < kOwn / 8; n += 2) {
         std::uint32_t b[4];
-        load_transposed(
-            b, rows_ + (16 * k + lane_ % 16) * kAverageStride + kOwn * warp_ + 8 * (n + lane_ / 16));
+        load_transposed(b,
+                        rows_ + (16 * k + lane_ % 16) * kAverageStride + kOwn * warp_ + 8 * (n + lane_ / 16));
         mma(o[n], p, b[0], b[1]);
         mma(o[n + 1], p, b[2], b[3]);
       }

@@ -20,12 +20,13 @@ namespace deeptail::cuda {
 
 inline constexpr int kWideColumns = 256, kWideWarps = 8, kWideThreads = 32 * (kWideWarps + 1);
 inline constexpr int kWideBiasBytes = kWideColumns * sizeof(float);
-inline constexpr int kWideRowPiece = kTileRows * kTileDepth * 2, kWideColumnPiece = kWideColumns * kTileDepth * 2;
+inline constexpr int kWideRowPiece = kTileRows * kTileDepth * 2,
+                     kWideColumnPiece = kWideColumns * kTileDepth * 2;
 inline constexpr int kWideBlocks = 2, kClusterRows = kWideBlocks * kTileRows;  // of a cluster
 
 struct WideProductArgs {
-  const __half* a;  // [n, depth], in the order of twofold_rows.cuh; n rounded up to 256
-  const __half* w;  // [n_tiles][depth / 8][256][8]
+  const __half* a;    // [n, depth], in the order of twofold_rows.cuh; n rounded up to 256
+  const __half* w;    // [n_tiles][depth / 8][256][8]
   const float* bias;  // [n_tiles * 256]: what sums begin with
   std::uint32_t n;
   const std::uint32_t* n_device;  // null, or where the number of rows is, at most n
@@ -93,10 +94,10 @@ class WideWorker {
           const std::uint32_t slot = i % kStages;
           if (i >= kStages) barrier_wait(&s_.free[slot], (i / kStages - 1) & 1);
           const bool with_rows = !kResident || tile == first_tile(item);
-          asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(
-                           address_of(&s_.filled[slot])),
-                       "r"(kWideColumnPiece + (with_rows ? kWideRowPiece : 0) + (k == 0 ? kWideBiasBytes : 0))
-                       : "memory");
+          asm volatile(
+              "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(address_of(&s_.filled[slot])),
+              "r"(kWideColumnPiece + (with_rows ? kWideRowPiece : 0) + (k == 0 ? kWideBiasBytes : 0))
+              : "memory");
           fetch_columns(tile, k, slot);
           // Nobody is more than kStages pieces behind: the bias before last is no longer read.
           if (k == 0) fetch(s_.bias[n_tiles++ % 2], a_.bias + tile * kWideColumns, kWideBiasBytes, slot);
@@ -157,7 +158,8 @@ class WideWorker {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
         "[%0], [%1], %2, [%3], %4;\n" ::"r"(address_of(s_.columns[slot] + rank_ * kShare)),
-        "l"(from), "r"(kShare), "r"(address_of(&s_.filled[slot])), "h"(static_cast<std::uint16_t>((1 << kWideBlocks) - 1))
+        "l"(from), "r"(kShare), "r"(address_of(&s_.filled[slot])),
+        "h"(static_cast<std::uint16_t>((1 << kWideBlocks) - 1))
         : "memory");
   }
 

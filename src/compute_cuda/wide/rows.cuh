@@ -55,8 +55,10 @@ __global__ void __launch_bounds__(256)
   const std::uint32_t i = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (i >= n) return;
   const std::uint32_t row = rows == nullptr ? i : rows[(static_cast<std::size_t>(i) + 1) * stride - 1];
-  const auto* u = reinterpret_cast<const float4*>(e.w_e + static_cast<std::size_t>(e.row_token[row]) * kWideModel);
-  const auto* v = reinterpret_cast<const float4*>(e.w_pos + static_cast<std::size_t>(e.row_position[row]) * kWideModel);
+  const auto* u =
+      reinterpret_cast<const float4*>(e.w_e + static_cast<std::size_t>(e.row_token[row]) * kWideModel);
+  const auto* v =
+      reinterpret_cast<const float4*>(e.w_pos + static_cast<std::size_t>(e.row_position[row]) * kWideModel);
   auto* to = reinterpret_cast<float4*>(x + static_cast<std::size_t>(i) * kWideModel);
 #pragma unroll
   for (int k = 0; k < kWideModel / 128; ++k) {

@@ -185,8 +185,8 @@ struct WideForward::Impl {
 
   void run_last_attention(std::uint32_t n, std::uint32_t first, cudaStream_t stream) const {
     const std::size_t at = static_cast<std::size_t>(first) * kWideModel;
-    wide_last<<<(n + 7) / 8, 256, 0, stream>>>(n, length_, body_.x.data(), body_.y.data(), tail_.x.data() + at,
-                                               y_last_.data());
+    wide_last<<<(n + 7) / 8, 256, 0, stream>>>(n, length_, body_.x.data(), body_.y.data(),
+                                               tail_.x.data() + at, y_last_.data());
     StoreWideTiles query{{n}, q_last_.data(), kWideModel, query_scale_};
     launch_wide(y_last_.data(), n, last_.query, query, stream);
     StoreWideRows key{{n}, u_.data(), kWideAverages, 0, 1.0f};
@@ -203,7 +203,8 @@ struct WideForward::Impl {
     finish_block(blocks_.back(), tail_, n, nullptr, stream);
     norm(ln_final_w_, ln_final_b_, tail_, n, stream);
     const std::size_t stride = wide_rows(n);
-    const bool few = stride < static_cast<std::size_t>(kFewRounds * kClusterRows * (device_traits().n_sm / 2));
+    const bool few =
+        stride < static_cast<std::size_t>(kFewRounds * kClusterRows * (device_traits().n_sm / 2));
     const int parts = few ? wide_parts(n, unembed_.n_tiles) : 1;
     KeepTopTwo keep{{n}, stride, best_.data(), second_.data(), column_.data(), {}};
     launch_wide(tail_.y.data(), n, unembed_, keep, stream, parts);
@@ -242,7 +243,7 @@ struct WideForward::Impl {
   WideLast last_;
   DeviceArray<__half> y_last_, q_last_;  // [piece, 512]
   DeviceArray<__half> u_, averages_;     // [piece, heads, 512]
-  WideSpace<float> tail_;    // of last positions
+  WideSpace<float> tail_;                // of last positions
   DeviceArray<float> best_, second_;
   DeviceArray<std::uint32_t> column_;
 };

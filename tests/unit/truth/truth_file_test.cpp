@@ -57,7 +57,8 @@ TEST(TruthFile, CompressedIsTheSame) {
   const std::string text = json_text(good());
   EXPECT_EQ(parse_json(to_json(parse_truth(gzipped(text), "t.json.gz")), "test"), good());
   EXPECT_THROW(parse_truth(gzipped(gzipped(text)), "t.json.gz"), InputError);
-  const auto path = (fs::temp_directory_path() / fmt::format("deeptail-truth-{}.json.gz", ::getpid())).string();
+  const auto path =
+      (fs::temp_directory_path() / fmt::format("deeptail-truth-{}.json.gz", ::getpid())).string();
   write_truth(path, parse_truth(text, "t.json"));
   EXPECT_TRUE(is_compressed(InputFile(path).text()));
   EXPECT_EQ(read_truth(path).counts, parse_truth(text, "t.json").counts);
