@@ -5,7 +5,7 @@
 //
 // Splitting, which costs ten times and more of payoff, is asked one in 20 of the seeds. Exit status 1 when a mean is off by more than
 // four standard errors, or payoff's interval holds the truth in less than 93 % of the seeds.
-#include <map>
+#include <fstream>
 #include <mutex>
 #include <random>
 
@@ -14,57 +14,22 @@
 #include "deeptail/payoff.h"
 #include "deeptail/trajectory.h"
 #include "statistical/many_seeds.h"
+#include "unit/tiny_llama.h"
 
 namespace deeptail {
 namespace {
 
 constexpr std::size_t kVocab = 24, kSteps = 32;
-constexpr std::int64_t kWidth = 16, kHidden = 32;
 
 class ChainModel {
  public:
-  explicit ChainModel(unsigned seed) : engine_(seed), model_(made()) {}
+  explicit ChainModel(unsigned seed) : tensors_(seed), model_(kLlama.made(tensors_)) {}
   const Transformer& model() const { return model_; }
 
  private:
-  void put(const std::string& name, std::vector<std::int64_t> shape, double scale, double mean = 0.0) {
-    std::size_t n = 1;
-    for (const std::int64_t d : shape) n *= static_cast<std::size_t>(d);
-    std::vector<float>& kept = storage_[name];
-    std::normal_distribution<double> normal(0.0, 1.0);
-    for (std::size_t i = 0; i < n; ++i) kept.push_back(static_cast<float>(mean + scale * normal(engine_)));
-    tensors_[name] = {.name = name,
-                      .dtype = DType::kF32,
-                      .shape = std::move(shape),
-                      .bytes = std::as_bytes(std::span(kept)),
-                      .file = {}};
-  }
-  Transformer made() {
-    const std::int64_t v = kVocab;
-    put("model.embed_tokens.weight", {v, kWidth}, 1.0);
-    const std::string layer = "model.layers.0.";
-    put(layer + "input_layernorm.weight", {kWidth}, 0.1, 1.0);
-    put(layer + "post_attention_layernorm.weight", {kWidth}, 0.1, 1.0);
-    for (const char* m : {"q", "k", "v"})
-      put(layer + "self_attn." + m + "_proj.weight", {kWidth, kWidth}, 0.5);
-    put(layer + "self_attn.o_proj.weight", {kWidth, kWidth}, 0.0);
-    put(layer + "mlp.gate_proj.weight", {kHidden, kWidth}, 0.4);
-    put(layer + "mlp.up_proj.weight", {kHidden, kWidth}, 0.4);
-    put(layer + "mlp.down_proj.weight", {kWidth, kHidden}, 0.4);
-    put("model.norm.weight", {kWidth}, 0.1, 1.0);
-    put("lm_head.weight", {v, kWidth}, 0.4);
-    const ModelConfig config = parse_config(
-        R"({"model_type": "llama", "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1,
-            "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 24, "max_position_embeddings": 64,
-            "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu", "tie_word_embeddings": false,
-            "attention_bias": false, "mlp_bias": false})",
-        "chain");
-    return Transformer::from_tensors(config, tensors_, "chain");
-  }
-
-  std::mt19937 engine_;
-  std::map<std::string, std::vector<float>> storage_;
-  TensorMap tensors_;
+  static constexpr TinyLlama kLlama{.vocab = kVocab, .width = 16, .hidden = 32, .kv_heads = 2, .context = 64,
+                                    .attention = 0.5, .attention_out = 0.0, .mlp = 0.4, .head = 0.4};
+  RandomTensors tensors_;
   Transformer model_;
 };
 

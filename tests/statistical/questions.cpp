@@ -80,25 +80,26 @@ std::vector<Estimator> estimators() {
        }},
       {"payoff levels", true, true, 1,
        [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
-         return payoff_of(f, l, q, PayoffLevels::kAlways, 2000, seed, pool);
+         return payoff_of(f, l, q, PayoffLevels::kAlways, 1000, seed, pool);
        }},
       {"static", false, true, 1,
        [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
-         return static_split(f.tiny.model(), *l.law, *q.event, {.budget = 4000, .seed = seed}, pool);
+         return static_split(f.tiny.model(), *l.law, *q.event,
+                             {.budget = 1000, .seed = seed, .first_draw = 64}, pool);
        }},
       {"trajectory", true, true, 1,
        [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
-         return trajectory(f.tiny.model(), *l.law, *q.pattern(), {.budget = 2000, .seed = seed}, pool);
+         return trajectory(f.tiny.model(), *l.law, *q.pattern(), {.budget = 1000, .seed = seed}, pool);
        }},
       {"mc", false, true, 1,
        [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
-         return mc(f.tiny.model(), *l.law, *q.event, {.budget = 2000, .seed = seed}, pool);
+         return mc(f.tiny.model(), *l.law, *q.event, {.budget = 1000, .seed = seed}, pool);
        }},
       {"nonsense payoff", true, false, 1, nonsense_payoff},
       {"nonsense static", true, true, 4,
        [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
          return tokensplit(f.tiny.model(), *l.law, with_nonsense(*q.pattern()),
-                           {.budget = 4000, .seed = seed, .moves = 16}, pool);
+                           {.budget = 2000, .seed = seed, .first_draw = 64, .moves = 16}, pool);
        }},
       {"nonsense trajectory", true, false, 1, nonsense_trajectory},
   };

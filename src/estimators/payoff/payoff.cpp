@@ -47,6 +47,14 @@ double log_high_of(const PayoffSample& sample, const Estimate& e) {
   return std::min(0.0, many ? by_texts : std::max(e.log_high, by_texts));
 }
 
+// Texts that each replica of a small budget starts from, so that they do not cost more than all of it; 0: as tokensplit
+// has it.
+std::size_t small_first_draw(double budget, std::size_t replicas) {
+  constexpr double kShare = 0.2, kFewest = 48.0, kUsual = 256.0;
+  const double n = std::max(kFewest, kShare * budget / static_cast<double>(replicas + 1));
+  return n < kUsual ? static_cast<std::size_t>(n) : 0;
+}
+
 class Payoff {
  public:
   Payoff(const Transformer& model, const InputLaw& law, const ContinuationEvent& event,
@@ -166,9 +174,11 @@ class Payoff {
   void run_levels(Estimate& e) {
     const ContinuationPayoff paying(*learnt_, branches_);
     const CpuPlace place{{.model = model_, .law = law_, .event = paying}};
-    const TokensplitConfig config{.budget = std::max(1000.0, left()),
+    const double budget = std::max(1000.0, left());
+    const TokensplitConfig config{.budget = budget,
                                   .replicas = config_.replicas,
-                                  .seed = derived_seed(config_.seed, kLevelsPart)};
+                                  .seed = derived_seed(config_.seed, kLevelsPart),
+                                  .first_draw = small_first_draw(budget, config_.replicas)};
     Meter meter(unit_, config_.budget, watch_);
     meter.add(work_.flops);
     PilotResult pilot =
