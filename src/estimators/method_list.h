@@ -34,6 +34,13 @@ inline constexpr SettingRow kTemperature{
 inline constexpr const SettingRow* kCloudSettings[] = {&kCalibration};
 std::uint64_t take_calibration(SettingReader& s);
 
+// Of methods that look for a pattern in sampled texts, and whose budget is counted in these: 0 is their default.
+// Fewer texts than so many say nothing of their own spread.
+inline constexpr double kFewestTexts = 100.0;
+void check_text_budget(double budget, std::string_view method);
+std::uint64_t texts_of(double budget, const Question& question);
+Method pattern_method(double budget, decltype(Method::run) run);
+
 // Of methods with a temperature: the one that was set, or the shipped table's for this model and
 // distribution.
 double temperature_of(double set, std::string_view method, const Question& question);

@@ -8,6 +8,7 @@
 
 #include "core/statistics.h"
 #include "core/stopwatch.h"
+#include "estimators/method_list.h"
 #include "estimators/payoff/sample.h"
 #include "estimators/tokensplit/replicas.h"
 
@@ -231,8 +232,7 @@ class Payoff {
 }  // namespace
 
 void PayoffConfig::validate() const {
-  if (budget != 0.0 && !(budget >= 100.0 && std::isfinite(budget)))
-    throw InputError("budget {}: payoff needs at least 100 texts", budget);
+  check_text_budget(budget, "payoff");
   if (replicas < 2 || replicas > kMostReplicas)
     throw InputError(
         "{} replicas: expected at least 2, since the interval comes from their spread, and at most {}",
