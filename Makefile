@@ -1,5 +1,5 @@
 # Thin front of the CMake presets. Every target installs what it needs first (scripts/install-deps).
-.PHONY: build install package python wheel demo quick test test-release test-sanitizers test-statistical test-tokenizers test-docs test-python-torch test-cuda bench format deps clean
+.PHONY: build install package python wheel demo quick paper-figures test test-release test-sanitizers test-statistical test-tokenizers test-docs test-python-torch test-cuda bench format deps clean
 
 # Where nvcc comes from: auto (the path), pip (PyPI's, into build/cuda), off.
 CUDA ?= auto
@@ -37,6 +37,10 @@ demo: build
 quick: build
 	build/deeptail bench run suites/quick.toml --out runs/quick
 	build/deeptail report runs/quick --out report.html
+
+# Every figure and table of docs/paper.md, from the runs in docs/results.
+paper-figures: build
+	scripts/paper-figures build/deeptail
 
 test: test-release test-sanitizers
 

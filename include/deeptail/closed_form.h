@@ -16,6 +16,7 @@ enum class EventShape {
   kSphere,     // |u|^2 >= threshold; in two dimensions for a t prior
   kMax,        // the largest of the first n_margins coordinates >= threshold
   kQuantised,  // the linear score in steps of `step`
+  kSum,        // the sum of all coordinates >= threshold
 };
 
 struct ClosedFormProblem {

@@ -63,4 +63,17 @@ double ga_amls_bytes(const GaAmlsConfig& config, std::size_t n, std::size_t d_mo
 Estimate ga_amls(const Head& head, const Activations& activations, const Target& target,
                  const GaAmlsConfig& config, ThreadPool& pool, const Watch& watch = {});
 
+// One of many targets.
+struct GaAmlsTask {
+  Target target;
+  std::uint64_t seed = 1;
+  double likely_log_p = -16.0;
+};
+inline constexpr std::size_t kGaTargetsAtOnce = 64;
+// Many targets on the same activations, at most `at_once` side by side, on a device. Every estimate is the one that
+// ga_amls() gives with its seed, to the bit, but for cost.seconds: its share of the device's time.
+void ga_amls_many(const Head& head, const Activations& activations, std::span<const GaAmlsTask> tasks,
+                  const GaAmlsConfig& config, const Answers& answers, std::size_t at_once, ThreadPool& pool,
+                  const Watch& watch = {});
+
 }  // namespace deeptail

@@ -73,11 +73,11 @@ void check_varies(const Distribution& dist);
 // folder: where the tokenizer.json of tokens given as text is looked for; "": such tokens are refused.
 Distribution parse_distribution(std::string_view json, std::string_view where, std::string_view folder = "");
 
-// A name (hex) is looked for in $DEEPTAIL_HOME/distributions, ./distributions, and beside the program;
-// anything with a slash or ending in .json is a path.
+// A name (hex, or neox-digits/hex for one in a folder of its own) is looked for in
+// $DEEPTAIL_HOME/distributions, ./distributions, and beside the program; a file's path is taken as it is.
 std::string find_distribution(const std::string& name_or_path);
 Distribution load_distribution(const std::string& name_or_path);
-std::vector<std::string> list_distributions();  // files found in those places
+std::vector<std::string> list_distributions();  // files found in those places and one folder further
 
 // Throws InputError unless the model can read these inputs: length within n_ctx, a vocabulary of the same
 // size, and the same tokenizer. tokenizer_sha256 "": the model has none, and only sizes are compared.

@@ -35,10 +35,18 @@ struct KernelConfig {
   double adaptation = 0.1;         // h <- h exp(adaptation * (acceptance - wanted)) after every burn-in move
   double wanted_acceptance = 0.0;  // 0: 0.57 for mala and mapla, 0.234 for rwmh, 0.3 for pcn
   std::size_t group_every = 2;     // moves between proposals of another group
+  // Under a t prior every tail_every-th move of rwmh and mala is one of pcn, whose steps grow with where a
+  // particle is: theirs do not, and cross the tails slowly. 0: none.
+  std::size_t tail_every = 8;
   // Of every level, from a pilot: nothing adapts, and with frozen levels the estimate is unbiased.
   std::vector<double> frozen_steps = {};
 
   double wanted() const;
+  bool steps_are_fixed() const { return kind == KernelKind::kRwmh || kind == KernelKind::kMala; }
+  // The kernel of a move, and the step size of one that is for the tails: sizes take turns, so that none need
+  // adapt.
+  KernelKind kind_of(std::size_t move, const ProductPrior& prior) const;
+  double tail_step(std::size_t move) const;
   void validate() const;
 };
 

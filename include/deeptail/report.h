@@ -165,5 +165,8 @@ struct TableFile {
 };
 // CSV, Markdown and LaTeX (booktabs) of the losses under each profile and of all settings.
 std::vector<TableFile> report_tables(const Report& report);
+// The paper's figures of a run, as SVG: losses by model, by distribution and by loss, estimates over truths,
+// variances before and after whitening, settings of one method.
+std::vector<TableFile> report_figures(const Report& report, const Run& run, const ReportExtras& extras);
 
 }  // namespace deeptail

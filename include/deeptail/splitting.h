@@ -301,7 +301,9 @@ struct ReplicaSummary {
   bool disagree = false;  // the spread is larger than the genealogies explain (false alarm 1e-3)
 };
 // share: 1, unless others than these might have become the answer: by Markov's inequality the sum of those
-// that did is at most that of all, so lower bounds that rest on it are this much lower.
+// that did is at most that of all, so lower bounds that rest on it are this much lower. kNotUnbiased: nothing rests on
+// it, as for levels that were chosen by the runs themselves.
+inline constexpr double kNotUnbiased = 0.0;
 ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confidence = 0.95,
                                 double share = 1.0);
 

@@ -1,6 +1,7 @@
 // deeptail dist list | show | sample | check
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
 #include "cli/commands.h"
@@ -43,12 +44,18 @@ void for_each_distribution(const std::vector<std::string>& files,
   }
 }
 
+// What finds it again: its name, with its folder where that is not the usual one.
+std::string asked_by(const Distribution& dist, const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path().filename().string();
+  return folder == "distributions" ? dist.name : fmt::format("{}/{}", folder, dist.name);
+}
+
 void list_distributions(bool json) {
   const auto files = deeptail::list_distributions();
   if (json) {
     OrderedJson rows = OrderedJson::array();
     for_each_distribution(files, [&](const Distribution& dist, const std::string& file) {
-      rows.push_back({{"name", dist.name},
+      rows.push_back({{"name", asked_by(dist, file)},
                       {"length", dist.length()},
                       {"entropy", entropy_of(dist)},
                       {"description", dist.description},
@@ -66,9 +73,9 @@ void list_distributions(bool json) {
   std::vector<std::string> tables, laws;
   for (const std::string& file : files) (is_text_law(file) ? laws : tables).push_back(file);
   for (const std::string& file : laws) list_law(file);
-  for_each_distribution(tables, [](const Distribution& dist, const std::string&) {
-    fmt::print("{:10} {:>6} {:>7.1f}  {}\n", screen_text(dist.name), dist.length(), entropy_of(dist),
-               screen_text(dist.description));
+  for_each_distribution(tables, [](const Distribution& dist, const std::string& file) {
+    fmt::print("{:10} {:>6} {:>7.1f}  {}\n", screen_text(asked_by(dist, file)), dist.length(),
+               entropy_of(dist), screen_text(dist.description));
   });
 }
 

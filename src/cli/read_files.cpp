@@ -29,6 +29,7 @@ void ReadFiles::add_folder(const std::string& folder, const std::string& suffix)
 
 void ReadFiles::add_run(const std::string& folder) {
   runs_.push_back(folder);
+  files_.push_back(folder);  // where it is a packed run
   files_.push_back(folder + "/run.json");
   files_.push_back(folder + "/claims.lock");
   add_folder(folder, ".jsonl");

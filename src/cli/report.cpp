@@ -16,14 +16,15 @@ namespace {
 
 struct ReportOptions {
   std::vector<std::string> runs;
-  std::string out = "report.html", tables, truth;
-  bool compare = false, quiet = false;
+  std::string out = "report.html", tables, figures, truth;
+  bool compare = false, complete = false, quiet = false;
 };
 
 void write_comparison(const ReportOptions& options, std::vector<Run> runs) {
   if (runs.size() != 2) throw InputError("--compare: expected two run folders, found {}", runs.size());
-  if (!options.tables.empty())
-    throw InputError("--compare: --tables writes the tables of one report; leave one of the two out");
+  if (!options.tables.empty() || !options.figures.empty())
+    throw InputError("--compare: {} writes those of one report; leave one of the two out",
+                     options.tables.empty() ? "--figures" : "--tables");
   const CommonItems common = common_items(std::move(runs[0]), std::move(runs[1]));
   check_writable(options.out);
   ThreadPool pool;
@@ -35,8 +36,8 @@ void write_comparison(const ReportOptions& options, std::vector<Run> runs) {
              common.a.items.size(), common.only_a, common.only_b);
 }
 
-void write_tables(const std::string& folder, const Report& report, const ReadFiles& reads) {
-  for (const TableFile& file : report_tables(report)) {
+void write_all(const std::string& folder, const std::vector<TableFile>& files, const ReadFiles& reads) {
+  for (const TableFile& file : files) {
     const std::string path = (std::filesystem::path(folder) / file.name).string();
     reads.refuse_output(path);
     write_file(path, file.text);
@@ -65,9 +66,12 @@ void run_report(const ReportOptions& options) {
     if (!options.truth.empty()) runs.back() = rescore_run(std::move(runs.back()), options.truth);
   }
   if (options.compare) return write_comparison(options, std::move(runs));
-  const Run run = join_runs(std::move(runs));
+  Run run = join_runs(std::move(runs));
+  if (options.complete && (run = complete_targets(std::move(run))).items.empty())
+    throw InputError("--complete: no target has estimates of every setting yet");
   check_writable(options.out);
-  if (!options.tables.empty()) make_folder(options.tables);
+  for (const std::string& folder : {options.tables, options.figures})
+    if (!folder.empty()) make_folder(folder);
   ThreadPool pool;
   const Report report = make_report(run, pool);
   meter.restart(
@@ -75,7 +79,8 @@ void run_report(const ReportOptions& options) {
   ReportExtras extras = whitening_of(report, pool, shown_until_interrupted(meter));
   for (const std::string& folder : options.runs) extras.details.merge(read_item_details(folder));
   write_file(options.out, render_page(report_page(), report_json(report, run, extras)));
-  if (!options.tables.empty()) write_tables(options.tables, report, reads);
+  if (!options.tables.empty()) write_all(options.tables, report_tables(report), reads);
+  if (!options.figures.empty()) write_all(options.figures, report_figures(report, run, extras), reads);
   if (options.quiet) return;
   meter.clear();
   const auto plural = [](std::size_t n) { return n == 1 ? "" : "s"; };
@@ -88,6 +93,7 @@ void run_report(const ReportOptions& options) {
   if (report.unscored > 0)
     fmt::print("{} of them not scored: their truth was counted never, or always\n", report.unscored);
   if (!options.tables.empty()) fmt::print("{}: tables as CSV, Markdown and LaTeX\n", options.tables);
+  if (!options.figures.empty()) fmt::print("{}: figures as SVG\n", options.figures);
 }
 
 }  // namespace
@@ -96,14 +102,17 @@ void add_report(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand("report", "Write a run as one HTML page, and its tables");
   command
-      ->add_option("run", options->runs,
-                   "Run folder, as written by deeptail bench run; several are shown as one run")
+      ->add_option(
+          "run", options->runs,
+          "Run folder, as written by deeptail bench run, or a packed one; several are shown as one run")
       ->required();
   command->add_option("--out", options->out, "HTML file to write")->capture_default_str();
   command->add_option("--tables", options->tables, "Folder to write tables to: CSV, Markdown, LaTeX");
+  command->add_option("--figures", options->figures, "Folder to write the paper's figures to: SVG");
   command->add_option("--truth", options->truth,
                       "Folder of counts (MODEL-DIST.json) to score against, instead of those that chose the "
                       "targets");
+  command->add_flag("--complete", options->complete, "Only targets that every setting has estimated");
   command->add_flag("--compare", options->compare, "Set two runs of the same items side by side");
   command->add_flag("--quiet", options->quiet, "Print nothing");
   command->callback([options] { run_report(*options); });

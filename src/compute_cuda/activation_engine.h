@@ -1,4 +1,4 @@
-// Particles of ga-amls on the device: points in whitened coordinates that move under a product prior while
+// Populations of ga-amls on the device: points in whitened coordinates that move under a product prior while
 // their margin stays above a level. No device types here.
 #pragma once
 
@@ -22,7 +22,6 @@ struct DenseHead {
   float eps = 1e-5f;
   std::span<const float> w_u_panels;  // [d_vocab / 16][d][16], as PackedMatrix keeps them, zeros at the end
   std::vector<float> b_u;             // [d_vocab]
-  std::vector<std::uint32_t> target;  // ids
 };
 
 struct DensePrior {
@@ -32,14 +31,21 @@ struct DensePrior {
 
 enum class MoveKernel { kRwmh, kMala, kMapla, kPcn };
 
-// The moves of one level.
-struct LevelMoves {
-  float level = 0.0f;
-  std::uint64_t number = 0, seed = 0;  // of the level, of the run
+// The moves of a level, the same for all populations.
+struct MoveSchedule {
   std::size_t moves = 0, burn_in = 0, group_every = 2;
-  double step_size = 0.0;                 // at the first move
   double adaptation = 0.0, wanted = 0.0;  // h <- h exp(adaptation (acceptance - wanted)) in the burn-in
   double largest = 1e300;                 // step size
+  // [moves], or empty. Above 0: the move is one of pcn, with this step size.
+  std::vector<double> tail_steps = {};
+};
+
+// One population's level.
+struct LevelMoves {
+  std::size_t slot = 0;
+  float level = 0.0f;
+  std::uint64_t number = 0, seed = 0;  // of the level, of the run
+  double step_size = 0.0;              // at the first move
 };
 
 struct MovesDone {
@@ -48,28 +54,39 @@ struct MovesDone {
   double mean_squared_jump = 0.0, correlation = 0.0;  // as measure_jump
 };
 
+// What an engine has room for.
+struct EngineRoom {
+  std::size_t populations = 1, particles = 0;  // of each
+  std::size_t target = 1;                      // tokens of a target
+};
+
+// Populations in slots, each with a target, a level and numbers of its own. What becomes of one does not depend on
+// the others: every row is computed by itself.
 class ActivationEngine {
  public:
-  // Throws Failure when the device cannot do it. Room for max_particles, which start by set(). plain:
-  // products as on devices other than Hopper, for tests.
-  ActivationEngine(const DenseHead& head, const DensePrior& prior, MoveKernel kernel,
-                   std::size_t max_particles, bool plain = false);
+  // Throws Failure when the device cannot do it. plain: products as on devices other than Hopper, for tests.
+  ActivationEngine(const DenseHead& head, const DensePrior& prior, MoveKernel kernel, const EngineRoom& room,
+                   bool plain = false);
   ~ActivationEngine();
+  // Populations that half of the device's free memory has room for.
+  static std::size_t fitting(std::size_t d, std::size_t d_vocab, std::size_t particles, std::size_t moves);
 
+  void set_target(std::size_t slot, std::span<const std::uint32_t> ids);
   // u: [n, d]; groups: [n], or empty without groups.
-  void set(std::span<const float> u, std::span<const std::uint32_t> groups);
-  std::size_t size() const;
-  void scores(std::span<float> out);  // [n]: margins
-  void resample(std::span<const std::uint32_t> parents);
-  MovesDone move(const LevelMoves& moves);
-  std::vector<float> points() const;          // [n, d]
-  std::vector<std::uint32_t> groups() const;  // [n], or empty
+  void set(std::size_t slot, std::span<const float> u, std::span<const std::uint32_t> groups);
+  std::size_t size(std::size_t slot) const;
+  void scores(std::size_t slot, std::span<float> out);  // [n]: margins
+  void resample(std::size_t slot, std::span<const std::uint32_t> parents);
+  // All populations together, each once.
+  std::vector<MovesDone> move(const MoveSchedule& schedule, std::span<const LevelMoves> levels);
+  std::vector<float> points(std::size_t slot) const;          // [n, d]
+  std::vector<std::uint32_t> groups(std::size_t slot) const;  // [n], or empty
 
   // Mean seconds of the parts of a move, over the given moves, each part timed apart.
   struct StageSeconds {
     double propose, unwhiten, normalise, maxima, settle;
   };
-  StageSeconds time_stages(const LevelMoves& moves);
+  StageSeconds time_stages(const MoveSchedule& schedule, std::span<const LevelMoves> levels);
 
  private:
   struct Impl;

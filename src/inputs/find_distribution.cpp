@@ -10,9 +10,13 @@ namespace deeptail {
 namespace fs = std::filesystem;
 
 std::string find_distribution(const std::string& name_or_path) {
-  if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json")) return name_or_path;
-  std::vector<std::string> tried;
   std::error_code error;
+  // "neox-digits/hex": in a folder of its own, for another tokenizer than the zoo's.
+  const bool in_folder = name_or_path.find('/') != std::string::npos;
+  if (name_or_path.ends_with(".json") || fs::path(name_or_path).is_absolute() ||
+      (in_folder && fs::exists(name_or_path, error)))
+    return name_or_path;
+  std::vector<std::string> tried;
   for (const fs::path& place : data_places("distributions")) {
     const fs::path file = place / (name_or_path + ".json");
     if (fs::is_regular_file(file, error)) return file.string();
@@ -36,13 +40,17 @@ std::vector<std::string> list_distributions() {
   std::vector<std::string> found;
   std::vector<fs::path> seen;
   std::error_code error;
+  const auto take = [&](const fs::path& file) {
+    const fs::path real = fs::weakly_canonical(file, error);
+    if (file.extension() != ".json" || std::find(seen.begin(), seen.end(), real) != seen.end()) return;
+    seen.push_back(real);
+    found.push_back(file.lexically_normal().string());
+  };
   for (const fs::path& place : data_places("distributions"))
     for (const auto& entry : fs::directory_iterator(place, error)) {
-      const fs::path real = fs::weakly_canonical(entry.path(), error);
-      if (entry.path().extension() != ".json" || std::find(seen.begin(), seen.end(), real) != seen.end())
-        continue;
-      seen.push_back(real);
-      found.push_back(entry.path().lexically_normal().string());
+      take(entry.path());
+      if (!entry.is_directory(error)) continue;
+      for (const auto& inner : fs::directory_iterator(entry.path(), error)) take(inner.path());
     }
   std::sort(found.begin(), found.end());
   return found;

@@ -21,11 +21,12 @@ ModelConfig read_config(const std::string& folder) {
   std::error_code error;
   if (elsewhere && fs::is_regular_file(fs::path(folder) / "tokenizer.json", error))
     config.tokenizer_file = "tokenizer.json";  // HuggingFace's folders have it by this name
-  if (config.model_name.empty()) {
-    const fs::path whole = (fs::absolute(folder) / "").lexically_normal();  // ends in "/", also for "."
-    config.model_name =
-        hub_folder_name(whole.parent_path().string()).value_or(whole.parent_path().filename().string());
-  }
+  const fs::path whole = (fs::absolute(folder) / "").lexically_normal();  // ends in "/", also for "."
+  const auto of_hub = hub_folder_name(whole.parent_path().string());
+  if (of_hub && hub_alias(*of_hub))
+    config.model_name = *of_hub;  // whatever its author calls it: counts are found by this name
+  else if (config.model_name.empty())
+    config.model_name = of_hub.value_or(whole.parent_path().filename().string());
   if (config.tokenizer_file.empty()) config.tokenizer_file = hub_tokenizer_of(folder).value_or("");
   return config;
 }

@@ -103,10 +103,10 @@ void read_levels(const Json* levels, ItemDetail& out) {
 }  // namespace
 
 ItemDetails read_item_details(const std::string& folder) {
-  const Commands commands(parse_run_header(read_from(folder + "/run.json", 0), folder + "/run.json"));
+  const RunText run = run_text(folder);
+  const Commands commands(parse_run_header(run.header, run.header_path));
   ItemDetails out;
-  for (const std::string& path : shard_paths(folder)) {
-    const std::string text = read_from(path, 0);
+  for (const auto& [path, text] : run.shards) {
     for (const ShardScan::Entry& entry : scan_shard(text, path).committed) {
       const auto [place, fresh] = out.try_emplace(entry.id);
       if (!fresh) continue;

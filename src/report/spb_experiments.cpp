@@ -214,8 +214,8 @@ Experiment scale_dependence() {
 }  // namespace
 
 std::vector<Experiment> spb_experiments() {
-  return {scale_invariance(), distortion(),          distortion_by_eta(),
-          asymmetry(),        standard_comparison(), scale_dependence()};
+  return {scale_invariance(),    distortion(),       distortion_by_eta(), asymmetry(),
+          standard_comparison(), scale_dependence(), loss_properties(),   use_cases()};
 }
 
 }  // namespace deeptail

@@ -18,5 +18,8 @@ struct Experiment {
 // Section "SPB Loss: Synthetic Data Experiments" and appendix "Empirical verification of SPB scaling
 // behavior".
 std::vector<Experiment> spb_experiments();
+// Of them: the paper's table of losses and their properties, and that of use cases, by numbers.
+Experiment loss_properties();
+Experiment use_cases();
 
 }  // namespace deeptail

@@ -1,199 +1,173 @@
 #include "report/svg_plot.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <iterator>
+#include "report/svg_scale.h"
 
 namespace deeptail {
 
 namespace {
 
-// Okabe and Ito's palette.
-constexpr std::array kColors{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
-
-constexpr double kLeft = 62, kTop = 34, kPlotWidth = 300, kPlotHeight = 230, kBottom = 48, kRight = 18,
-                 kLegendRow = 17;
-constexpr double kPanelWidth = kLeft + kPlotWidth + kRight;
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text)
-    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return out;
-}
-
-// Maps data to the unit interval and knows its ticks.
-class Scale {
- public:
-  Scale(bool log, const std::vector<double>& values) : log_(log) {
-    for (const double value : values)
-      if (shows(value)) {
-        low_ = std::min(low_, position(value));
-        high_ = std::max(high_, position(value));
-      }
-    if (!(low_ <= high_)) low_ = 0.0, high_ = 1.0;
-    const double pad = std::max(0.04 * (high_ - low_), low_ == high_ ? 0.5 : 0.0);
-    low_ -= pad, high_ += pad;
-  }
-
-  bool shows(double value) const { return std::isfinite(value) && (!log_ || value > 0.0); }
-  double unit(double value) const { return (position(value) - low_) / (high_ - low_); }
-
-  std::vector<double> ticks() const { return log_ ? log_ticks() : linear_ticks(); }
-
-  std::string tick_label(double value) const {
-    if (!log_ || (value > 0.005 && value < 9999.0)) return fmt::format("{:.4g}", value);
-    return fmt::format("10<tspan dy=\"-5\" font-size=\"8\">{:.0f}</tspan>", std::log10(value));
-  }
-
- private:
-  double position(double value) const { return log_ ? std::log10(value) : value; }
-
-  std::vector<double> log_ticks() const {
-    std::vector<double> out;
-    const double step = std::ceil((high_ - low_) / 7.0);
-    for (double decade = std::ceil(low_ / step) * step; decade <= high_; decade += step)
-      out.push_back(std::pow(10.0, decade));
-    if (out.size() >= 3) return out;
-    out.clear();
-    for (double decade = std::floor(low_); decade <= high_; ++decade)
-      for (const double digit : {1.0, 2.0, 5.0}) {
-        const double value = digit * std::pow(10.0, decade);
-        if (position(value) >= low_ && position(value) <= high_) out.push_back(value);
-      }
-    return out;
-  }
-
-  std::vector<double> linear_ticks() const {
-    const double rough = (high_ - low_) / 5.0, decade = std::pow(10.0, std::floor(std::log10(rough)));
-    const double step = decade * (rough / decade < 1.5 ? 1.0 : rough / decade < 3.5 ? 2.0 : 5.0);
-    std::vector<double> out;
-    for (double k = std::ceil(low_ / step); k * step <= high_; ++k) out.push_back(k * step + 0.0);
-    return out;
-  }
-
-  bool log_;
-  double low_ = INFINITY, high_ = -INFINITY;
-};
+constexpr double kLeft = 62, kTop = 34, kBottom = 48, kRight = 18, kLegendRow = 17, kLegendColumn = 150;
 
 struct Scales {
-  Scale x, y;
-  double left(double value) const { return kLeft + kPlotWidth * x.unit(value); }
-  double top(double value) const { return kTop + kPlotHeight * (1.0 - y.unit(value)); }
+  PlotScale x, y;
+  double width, height;  // of the space that data take
+  double left(double value) const { return kLeft + width * x.unit(value); }
+  double top(double value) const { return kTop + height * (1.0 - y.unit(value)); }
 };
 
-Scales scales_of(const PlotPanel& panel) {
+Scales scales_of(const PlotPanel& panel, const PlotLayout& layout) {
   std::vector<double> x, y;
   for (const PlotSeries& series : panel.series) {
     x.insert(x.end(), series.x.begin(), series.x.end());
-    y.insert(y.end(), series.y.begin(), series.y.end());
+    for (const std::vector<double>* values : {&series.y, &series.low, &series.high})
+      y.insert(y.end(), values->begin(), values->end());
   }
   for (const PlotGuide& guide : panel.guides) y.push_back(guide.y);
-  return {Scale(panel.x.log, x), Scale(panel.y.log, y)};
+  return {PlotScale(panel.x.log, x, panel.x.names), PlotScale(panel.y.log, y, panel.y.names), layout.width,
+          layout.height};
 }
-
-class Writer {
- public:
-  template <class... Args>
-  void add(fmt::format_string<Args...> text, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), text, std::forward<Args>(args)...);
-    out_ += '\n';
-  }
-  void line(double x1, double y1, double x2, double y2, const char* style) {
-    add(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" {}/>)", x1, y1, x2, y2, style);
-  }
-  void text(double x, double y, const char* anchor, const std::string& markup) {
-    add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)", x, y, anchor, markup);
-  }
-  std::string take() { return std::move(out_); }
-
- private:
-  std::string out_;
-};
 
 constexpr const char* kGuideStyle = R"(stroke="#444" stroke-width="1.2" stroke-dasharray="2 3")";
 
-void draw_axes(Writer& svg, const PlotPanel& panel, const Scales& scales) {
-  constexpr const char* kGrid = R"(stroke="#e4e4e4")";
-  const double right = kLeft + kPlotWidth, bottom = kTop + kPlotHeight, middle = kTop + kPlotHeight / 2;
+void draw_axes(SvgWriter& svg, const PlotPanel& panel, const Scales& scales) {
+  const double right = kLeft + scales.width, bottom = kTop + scales.height, middle = kTop + scales.height / 2;
   for (const double tick : scales.x.ticks()) {
-    svg.line(scales.left(tick), kTop, scales.left(tick), bottom, kGrid);
+    svg.line(scales.left(tick), kTop, scales.left(tick), bottom, kSvgGrid);
     svg.text(scales.left(tick), bottom + 16, "middle", scales.x.tick_label(tick));
   }
   for (const double tick : scales.y.ticks()) {
-    svg.line(kLeft, scales.top(tick), right, scales.top(tick), kGrid);
+    svg.line(kLeft, scales.top(tick), right, scales.top(tick), kSvgGrid);
     svg.text(kLeft - 6, scales.top(tick) + 4, "end", scales.y.tick_label(tick));
   }
   svg.add(R"(<rect x="{}" y="{}" width="{}" height="{}" fill="none" stroke="#888"/>)", kLeft, kTop,
-          kPlotWidth, kPlotHeight);
-  svg.text(kLeft + kPlotWidth / 2, kTop - 12, "middle",
-           "<tspan font-weight=\"bold\">" + escaped(panel.title) + "</tspan>");
-  svg.text(kLeft + kPlotWidth / 2, bottom + 36, "middle", escaped(panel.x.label));
+          scales.width, scales.height);
+  svg.text(kLeft + scales.width / 2, kTop - (panel.note.empty() ? 12 : 19), "middle",
+           "<tspan font-weight=\"bold\">" + svg_escaped(panel.title) + "</tspan>");
+  if (!panel.note.empty())
+    svg.text(kLeft + scales.width / 2, kTop - 6, "middle",
+             "<tspan font-size=\"9\">" + svg_escaped(panel.note) + "</tspan>");
+  svg.text(kLeft + scales.width / 2, bottom + 36, "middle", svg_escaped(panel.x.label));
   svg.add(R"(<text transform='translate(14 {}) rotate(-90)' text-anchor="middle">{}</text>)", middle,
-          escaped(panel.y.label));
+          svg_escaped(panel.y.label));
 }
 
-std::string series_style(const PlotSeries& series) {
-  return fmt::format(R"(fill="none" stroke="{}" stroke-width="1.8"{})",
-                     kColors[series.color % kColors.size()],
+std::string line_style(const PlotSeries& series) {
+  return fmt::format(R"(fill="none" stroke="{}" stroke-width="1.8"{})", svg_color(series.color),
                      series.dashed ? R"( stroke-dasharray="6 4")" : "");
 }
 
-void draw_series(Writer& svg, const PlotSeries& series, const Scales& scales) {
+// Path of y over x, and whether anything of it is seen.
+std::string path_of(const std::vector<double>& x, const std::vector<double>& y, const Scales& scales) {
   std::string path;
   bool pen_down = false;
-  for (std::size_t i = 0; i < series.x.size(); ++i) {
-    const bool visible = scales.x.shows(series.x[i]) && scales.y.shows(series.y[i]);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool visible = scales.x.shows(x[i]) && scales.y.shows(y[i]);
     if (visible)
-      path += fmt::format("{}{:.1f} {:.1f}", pen_down ? "L" : "M", scales.left(series.x[i]),
-                          scales.top(series.y[i]));
+      path += fmt::format("{}{:.1f} {:.1f}", pen_down ? "L" : "M", scales.left(x[i]), scales.top(y[i]));
     pen_down = visible;
   }
-  svg.add(R"(<path d="{}" {}/>)", path, series_style(series));
+  return path;
 }
 
-void draw_legend(Writer& svg, const PlotPanel& panel) {
-  double y = kTop + kPlotHeight + kBottom + 10;
-  const auto entry = [&](const std::string& label, const std::string& style) {
-    svg.line(kLeft, y - 4, kLeft + 26, y - 4, style.c_str());
-    svg.text(kLeft + 33, y, "start", escaped(label));
-    y += kLegendRow;
-  };
-  for (const PlotSeries& series : panel.series) entry(series.label, series_style(series));
-  for (const PlotGuide& guide : panel.guides) entry(guide.label, kGuideStyle);
+void draw_band(SvgWriter& svg, const PlotSeries& series, const Scales& scales) {
+  std::vector<double> x(series.x.rbegin(), series.x.rend()), low(series.low.rbegin(), series.low.rend());
+  std::string back = path_of(x, low, scales);
+  if (!back.empty()) back[0] = 'L';
+  svg.add(R"(<path d="{}{}Z" fill="{}" fill-opacity="0.2"/>)", path_of(series.x, series.high, scales), back,
+          svg_color(series.color));
 }
 
-void draw_panel(Writer& svg, const PlotPanel& panel, double offset) {
-  const Scales scales = scales_of(panel);
-  svg.add(R"(<g transform='translate({} 0)'>)", offset);
+void draw_point(SvgWriter& svg, const PlotSeries& series, double x, double y) {
+  const double r = series.size;
+  if (series.mark == PlotMark::points)
+    svg.add(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{}" fill="{}" fill-opacity="{}"/>)", x, y, r,
+            svg_color(series.color), r < 2.5 ? 0.45 : 0.85);
+  else
+    svg.add(R"(<path d="M{:.1f} {:.1f}l{} {}m0 {}l{} {}" stroke="{}" stroke-width="1.3"/>)", x - r, y - r,
+            2 * r, 2 * r, -2 * r, -2 * r, 2 * r, svg_color(series.color));
+}
+
+void draw_series(SvgWriter& svg, const PlotSeries& series, const Scales& scales) {
+  if (series.mark == PlotMark::line)
+    return svg.add(R"(<path d="{}" {}/>)", path_of(series.x, series.y, scales), line_style(series));
+  if (series.mark == PlotMark::band) return draw_band(svg, series, scales);
+  const std::string bar = fmt::format(R"(stroke="{}" stroke-width="1")", svg_color(series.color));
+  for (std::size_t i = 0; i < series.x.size(); ++i) {
+    if (!scales.x.shows(series.x[i]) || !scales.y.shows(series.y[i])) continue;
+    const double x = scales.left(series.x[i]);
+    if (i < series.low.size() && scales.y.shows(series.high[i]))  // downwards only as far as the axis goes
+      svg.line(x, scales.top(scales.y.shows(series.low[i]) ? series.low[i] : series.y[i]), x,
+               scales.top(series.high[i]), bar);
+    draw_point(svg, series, x, scales.top(series.y[i]));
+  }
+}
+
+// Entries of a legend, across as far as `width` goes, then down.
+class Legend {
+ public:
+  Legend(double top, double width) : top_(top), columns_(std::max(1.0, std::floor(width / kLegendColumn))) {}
+  void draw(SvgWriter& svg, const PlotPanel& panel) {
+    for (const PlotSeries& series : panel.series) {
+      if (!series.in_legend) continue;
+      const auto [x, y] = next();
+      if (series.mark == PlotMark::line)
+        svg.line(x, y - 4, x + 26, y - 4, line_style(series));
+      else
+        draw_point(svg, series, x + 13, y - 4);
+      svg.text(x + 33, y, "start", svg_escaped(series.label));
+    }
+    for (const PlotGuide& guide : panel.guides) {
+      const auto [x, y] = next();
+      svg.line(x, y - 4, x + 26, y - 4, kGuideStyle);
+      svg.text(x + 33, y, "start", svg_escaped(guide.label));
+    }
+  }
+  double rows(std::size_t entries) const { return std::ceil(static_cast<double>(entries) / columns_); }
+
+ private:
+  std::pair<double, double> next() {
+    const double i = entries_++, row = std::floor(i / columns_);
+    return {kLeft + kLegendColumn * (i - row * columns_), top_ + kLegendRow * row};
+  }
+  double top_, columns_, entries_ = 0.0;
+};
+
+std::size_t legend_entries(const PlotPanel& panel) {
+  std::size_t rows = panel.guides.size();
+  for (const PlotSeries& series : panel.series) rows += series.in_legend;
+  return rows;
+}
+
+void draw_panel(SvgWriter& svg, const PlotPanel& panel, const PlotLayout& layout) {
+  const Scales scales = scales_of(panel, layout);
   draw_axes(svg, panel, scales);
   for (const PlotGuide& guide : panel.guides)
-    svg.line(kLeft, scales.top(guide.y), kLeft + kPlotWidth, scales.top(guide.y), kGuideStyle);
+    svg.line(kLeft, scales.top(guide.y), kLeft + scales.width, scales.top(guide.y), kGuideStyle);
   for (const PlotSeries& series : panel.series) draw_series(svg, series, scales);
-  draw_legend(svg, panel);
-  svg.add("</g>");
+  if (layout.columns == 0) Legend(kTop + scales.height + kBottom + 10, 0.0).draw(svg, panel);
 }
 
 }  // namespace
 
-std::string render_svg(const std::vector<PlotPanel>& panels) {
-  std::size_t legend_rows = 0;
-  for (const PlotPanel& panel : panels)
-    legend_rows = std::max(legend_rows, panel.series.size() + panel.guides.size());
-  const double width = kPanelWidth * static_cast<double>(panels.size());
-  const double height = kTop + kPlotHeight + kBottom + kLegendRow * static_cast<double>(legend_rows) + 6;
-  Writer svg;
-  svg.add(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" )"
-          R"(font-family="Helvetica, Arial, sans-serif" font-size="11" fill="#222">)",
-          width, height);
-  svg.add(R"(<rect width="100%" height="100%" fill="#fff"/>)");
-  for (std::size_t i = 0; i < panels.size(); ++i)
-    draw_panel(svg, panels[i], kPanelWidth * static_cast<double>(i));
-  svg.add("</svg>");
-  return svg.take();
+std::string render_svg(const std::vector<PlotPanel>& panels, const PlotLayout& layout) {
+  const std::size_t columns = layout.columns > 0 ? std::min(layout.columns, panels.size()) : panels.size();
+  const std::size_t rows = panels.empty() ? 1 : (panels.size() + columns - 1) / columns;
+  std::size_t entries = 0;
+  for (const PlotPanel& panel : panels) entries = std::max(entries, legend_entries(panel));
+  const double panel_width = kLeft + layout.width + kRight, panel_height = kTop + layout.height + kBottom;
+  const double width = panel_width * static_cast<double>(columns),
+               height = panel_height * static_cast<double>(rows);
+  Legend legend(height + 10, layout.columns > 0 ? width - kLeft : 0.0);
+  SvgWriter svg;
+  svg.begin(width, height + kLegendRow * legend.rows(entries) + 6);
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    svg.add(R"(<g transform='translate({} {})'>)", panel_width * static_cast<double>(i % columns),
+            panel_height * static_cast<double>(i / columns));
+    draw_panel(svg, panels[i], layout);
+    svg.add("</g>");
+  }
+  if (layout.columns > 0 && !panels.empty()) legend.draw(svg, panels.front());
+  return svg.end();
 }
 
 }  // namespace deeptail

@@ -4,7 +4,8 @@
 #include <optional>
 
 #include "core/csv.h"
-#include "deeptail/report.h"
+#include "report/lookup.h"
+#include "report/order_tables.h"
 
 namespace deeptail {
 
@@ -87,19 +88,6 @@ struct LossTable {
   std::vector<LossRow> rows;
 };
 
-std::vector<std::size_t> headlines(const Report& r) {
-  std::vector<std::size_t> out;
-  for (std::size_t v = 0; v < r.variants.size(); ++v)
-    if (r.variants[v].headline) out.push_back(v);
-  return out;
-}
-
-const Score* find_score(const Report& r, std::size_t model, std::size_t dist, std::size_t variant) {
-  for (const Score& s : r.scores)
-    if (s.model == model && s.dist == dist && s.variant == variant) return &s;
-  return nullptr;
-}
-
 // The mean of a column, when every row has a value: else methods would be compared on different inputs.
 double column_mean(const std::vector<LossRow>& rows, std::size_t column) {
   double sum = 0.0;
@@ -109,7 +97,7 @@ double column_mean(const std::vector<LossRow>& rows, std::size_t column) {
 
 LossTable model_table(const Report& r, std::size_t model, std::size_t profile) {
   LossTable out{.title = r.models[model], .columns = {}, .rows = {}};
-  const std::vector<std::size_t> shown = headlines(r);
+  const std::vector<std::size_t> shown = headline_variants(r);
   for (const std::size_t v : shown) out.columns.push_back(r.variants[v].name);
   double noise = 0.0;
   for (const ReportPair& pair : r.pairs) {
@@ -254,10 +242,15 @@ std::string summary(const Report& r) {
 
 }  // namespace
 
+std::string markdown_text(std::string_view text) { return escaped(text, TableForm::markdown); }
+
 std::vector<TableFile> report_tables(const Report& r) {
   if (r.scored() == 0)
     return {{"scores.csv", scores_csv(r)}, {"summary.md", "No truth is known, so there are no losses.\n"}};
-  std::vector<TableFile> out{{"scores.csv", scores_csv(r)}, {"summary.md", summary(r)}};
+  std::vector<TableFile> out{
+      {"scores.csv", scores_csv(r)}, {"summary.md", summary(r)}, {"orders.md", order_table(r)}};
+  if (std::string settings = settings_table(r); !settings.empty())
+    out.push_back({"settings.md", std::move(settings)});
   for (std::size_t k = 0; k < kReportProfiles; ++k) {
     std::vector<LossTable> tables;
     for (const std::size_t m : scored_models(r)) tables.push_back(model_table(r, m, k));

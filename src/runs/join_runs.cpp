@@ -1,7 +1,9 @@
 // Several runs as one, for a report.
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "core/json.h"
 #include "deeptail/runs.h"
@@ -63,6 +65,20 @@ Run join_runs(std::vector<Run> runs) {
                        printable(item.dist), printable(item.variant), item.id);
   sort_items(out.items);
   return out;
+}
+
+Run complete_targets(Run run) {
+  using Target = std::tuple<std::string, std::string, std::vector<TokenId>>;
+  std::set<std::pair<std::string, std::uint64_t>> settings;  // and replicas
+  std::map<Target, std::size_t> have;
+  for (const RunItem& item : run.items) {
+    settings.emplace(item.variant, item.replica);
+    ++have[{item.model, item.dist, item.target}];
+  }
+  std::erase_if(run.items, [&](const RunItem& item) {
+    return have[{item.model, item.dist, item.target}] < settings.size();
+  });
+  return run;
 }
 
 }  // namespace deeptail

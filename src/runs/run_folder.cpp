@@ -1,7 +1,8 @@
 #include "runs/run_folder.h"
 
+#include "runs/packed_run.h"
+
 #include <algorithm>
-#include <list>
 #include <tuple>
 
 namespace deeptail {
@@ -45,16 +46,26 @@ Run read_run(const std::string& folder) {
   return read_run(folder, [](const std::string&, std::string_view) {});
 }
 
+RunText run_text(const std::string& folder) {
+  if (is_packed_run(folder)) {
+    PackedText packed = unpack_run(read_from(folder, 0), folder);
+    return {std::move(packed.header), folder, {{folder, std::move(packed.shard)}}};
+  }
+  RunText out{read_from(folder + "/run.json", 0), folder + "/run.json"};
+  for (const std::string& path : shard_paths(folder)) out.shards.push_back({path, read_from(path, 0)});
+  return out;
+}
+
 Run read_run(const std::string& folder, const OnLine& on_line) {
-  Run run{.header = parse_run_header(read_from(folder + "/run.json", 0), folder + "/run.json")};
+  const RunText text = run_text(folder);
+  Run run{.header = parse_run_header(text.header, text.header_path)};
   struct Place {
     std::string_view line;
     std::string where;
   };
   std::map<std::string, Place> first;  // of every item
-  std::list<std::string> texts;        // that the lines are parts of
-  for (const std::string& path : shard_paths(folder)) {
-    const ShardScan scan = scan_shard(texts.emplace_back(read_from(path, 0)), path);
+  for (const auto& [path, shard] : text.shards) {
+    const ShardScan scan = scan_shard(shard, path);
     run.torn += scan.torn;
     for (const ShardScan::Entry& entry : scan.committed) {
       const std::string where = fmt::format("{} line {}", path, entry.line);

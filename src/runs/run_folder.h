@@ -35,6 +35,16 @@ std::string commit_line(std::string_view id, std::string_view data);
 // Are two lines of one item the same, time aside?
 bool same_result(std::string_view a, std::string_view b, std::string_view where);
 
+// A run as text: of a folder, or of the one file that bench export packs it into.
+struct RunText {
+  struct Shard {
+    std::string path, text;
+  };
+  std::string header, header_path;
+  std::vector<Shard> shards = {};
+};
+RunText run_text(const std::string& folder);
+
 // Tells every item's data line, too.
 using OnLine = std::function<void(const std::string& id, std::string_view line)>;
 Run read_run(const std::string& folder, const OnLine& on_line);

@@ -87,6 +87,7 @@ class ContinuousParticles {
   };
 
   void fill_caches();
+  void fill_cache(std::size_t first, std::size_t n = 1);
   Counts run_steps(Where where, std::size_t end);
   void move_points(const Where& where, std::size_t first, std::size_t n, Scratch& s, Counts& counts);
   void move_groups(const Where& where, std::size_t first, std::size_t n, Scratch& s, Counts& counts);
@@ -151,7 +152,9 @@ MoveStats ContinuousParticles<S>::move(double level, std::size_t k, std::uint64_
     return static_cast<double>(counts.accepted) / static_cast<double>(counts.proposed);
   };
   while (!frozen && where.step < kernel_.burn_in && !stopped_) {
+    const bool adapts = kernel_.kind_of(where.step, prior_) == kernel_.kind;
     const double acceptance = run_until(where.step + 1);
+    if (!adapts) continue;
     where.h *= std::exp(kernel_.adaptation * (acceptance - kernel_.wanted()));
     if (kernel_.kind == KernelKind::kPcn)
       where.h = std::min(where.h, 0.5);  // then proposals are independent draws
@@ -173,8 +176,14 @@ void ContinuousParticles<S>::fill_caches() {
   const KernelNeeds needs = needs_of(kernel_.kind, prior_);
   if (needs.log_density) log_density_.resize(n_);
   if (needs.gradient) gradient_.resize(n_ * prior_.dim());
-  if (needs.log_density) prior_.log_density(n_, rows(), log_density_);
-  if (needs.gradient) prior_.grad_log_density(n_, rows(), {gradient_.data(), prior_.dim()});
+  fill_cache(0, n_);
+}
+
+template <ContinuousScore S>
+void ContinuousParticles<S>::fill_cache(std::size_t first, std::size_t n) {
+  const KernelNeeds needs = needs_of(kernel_.kind, prior_);
+  if (needs.log_density) prior_.log_density(n, rows().from(first), std::span(log_density_).subspan(first, n));
+  if (needs.gradient) prior_.grad_log_density(n, rows().from(first), {at(gradient_, first), prior_.dim()});
 }
 
 // Moves [where.step, end) of every particle. Blocks do not touch each other's, so a thread takes one through
@@ -207,11 +216,13 @@ void ContinuousParticles<S>::move_points(const Where& where, std::size_t first, 
                                          Counts& counts) {
   const std::size_t dim = prior_.dim();
   const KernelNeeds needs = needs_of(kernel_.kind, prior_);
+  const KernelKind kind = kernel_.kind_of(where.step, prior_);
+  const bool for_tails = kind != kernel_.kind;
   for (std::size_t i = 0; i < n; ++i) {
     s.index[i] = step_index(where.k, where.step, first + i);
     fill_normals({where.seed, Stream::kMoveNormals}, s.index[i], dim, s.noise.data() + i * dim);
   }
-  propose(kernel_.kind, prior_, where.h,
+  propose(kind, prior_, for_tails ? kernel_.tail_step(where.step) : where.h,
           {.n = n,
            .u = rows().from(first),
            .gradient = {needs.gradient ? at(gradient_, first) : nullptr, dim},
@@ -238,9 +249,13 @@ void ContinuousParticles<S>::move_points(const Where& where, std::size_t first, 
     if (!s.passed[c]) continue;
     const std::size_t i = s.which[c];
     std::copy_n(s.candidates.data() + c * dim, dim, at(u_, first + i));
+    ++counts.accepted;
+    if (for_tails) {
+      fill_cache(first + i);
+      continue;
+    }
     if (needs.gradient) std::copy_n(s.gradient.data() + i * dim, dim, at(gradient_, first + i));
     if (needs.log_density) log_density_[first + i] = s.log_density[i];
-    ++counts.accepted;
   }
   counts.proposed += n;
   counts.scored += open;

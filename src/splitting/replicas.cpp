@@ -111,7 +111,7 @@ ReplicaSummary combine_replicas(std::span<const SplittingRun> runs, double confi
     own += std::max(run.genealogy_variance, run.level_variance) / r;
   }
   out.genealogy_relative_sd = std::sqrt(own / r);
-  out.log_certain_low = out.log_p + std::log((1 - confidence) * share);
+  out.log_certain_low = out.log_p + std::log((1 - confidence) * share);  // log 0: no bound
   if (std::isinf(out.log_p)) {
     FirstDraw first;
     for (const auto& run : runs) first += run.first;

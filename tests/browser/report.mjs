@@ -26,7 +26,7 @@ const checks = {
     const figures =
       await browser.evaluate(`[...document.querySelectorAll('figure[data-figure]')].map(f => [f.dataset.figure, f.hidden,
       f.querySelectorAll('svg .mark-symbol path, svg .mark-line path, svg .mark-rect path, svg .mark-rule line').length])`);
-    assert.equal(figures.length, 10 + 6);
+    assert.equal(figures.length, 10 + 8);
     for (const [name, hidden, marks] of figures)
       assert.equal(!hidden && marks > 2, name !== 'answers', `${name} has ${marks} marks`);
     assert.ok(await browser.evaluate("document.getElementById('left-out').hidden"), 'nothing is left out');

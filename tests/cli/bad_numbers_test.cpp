@@ -87,6 +87,8 @@ TEST_F(BadNumbers, Estimate) {
        {"--prior foo", "--prior: expected student_t,"},
        {"--start foo", "--start: expected calibration or prior"},
        {"--device foo", "--device: expected cpu or cuda, found \"foo\""},
+       {"--tail-every -1", "--tail-every: expected a whole number"},
+       {"--tail-every few", "found \"few\""},
        {"--step-size 0", "--step-size: expected a number above 0"},
        {"--step-size nan", "--step-size: expected a number above 0"},
        {"--step-size small", "found \"small\""},
@@ -121,7 +123,8 @@ TEST_F(BadNumbers, EstimatesOfAllTokens) {
                {"--activations a.npy", "--all is about the most likely next token"}});
   refused("estimate --model dt-1l --all", "expected --model and --dist");
   refused("estimate --model dt-1l --dist hex --target 3 --above 1e-6", "--above: goes with --all");
-  refused("estimate --model dt-1l --dist hex --target 3 --out '" + path("a.json") + "'", "--out: goes with --all");
+  refused("estimate --model dt-1l --dist hex --target 3 --out '" + path("a.json") + "'",
+          "--out: goes with --all");
 }
 
 TEST_F(BadNumbers, EstimatesOfContinuations) {

@@ -107,6 +107,19 @@ TEST_F(DistCommand, ABrokenFileDoesNotHideTheOthers) {
   ::unsetenv("DEEPTAIL_HOME");
 }
 
+TEST_F(DistCommand, AFolderOfOneTokenizerIsPartOfTheName) {
+  std::filesystem::create_directories(path("distributions/theirs"));
+  write("distributions/theirs/hex.json", R"({"format":"deeptail-distribution-1","name":"hex","d_vocab":9,
+    "tables":{"t":{"ids":[1,2],"probabilities":[0.5,0.5]}},"positions":["t"]})");
+  ::setenv("DEEPTAIL_HOME", folder_.c_str(), 1);
+  EXPECT_NE(run("dist list").out.find("theirs/hex "), std::string::npos);
+  EXPECT_EQ(run("dist sample theirs/hex --count 3 --seed 1").code, 0);
+  EXPECT_NE(run("dist show hex").out.find("4096"), std::string::npos) << "the name alone is the zoo's";
+  refused("dist show theirs/hax", "none of that name");
+  ::unsetenv("DEEPTAIL_HOME");
+  refused("dist show theirs/hex", "none of that name");
+}
+
 TEST_F(DistCommand, UnknownWordsAreNamed) {
   refused("foo", "unknown command \"foo\"; expected one of estimate, ");
   refused("dist foo", "unknown command \"foo\"; expected one of list, show, sample, check");

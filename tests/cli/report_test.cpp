@@ -28,6 +28,27 @@ TEST_F(ReportCommand, WritesOnePageAndTables) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 3) << "page, tables and what stderr said";
 }
 
+TEST_F(ReportCommand, APackedRunGivesTheSameTablesAndFigures) {
+  ASSERT_EQ(run("bench export " + run_folder_ + " --packed " + path("run.gz")).code, 0);
+  const auto report = [&](const std::string& from, const std::string& name) {
+    const Outcome outcome = run("report " + from + " --quiet --out " + path("page.html") + " --tables " +
+                                path(name) + " --figures " + path(name));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+  };
+  report(run_folder_, "folder");
+  report(path("run.gz"), "packed");
+  std::size_t figures = 0;
+  for (const auto& entry : fs::directory_iterator(path("folder"))) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_EQ(read(path("folder/" + name)), read(path("packed/" + name))) << name;
+    figures += entry.path().extension() == ".svg";
+  }
+  EXPECT_EQ(figures, 10u);
+  refused("report " + path("run.gz") + " --out " + path("run.gz"), "this command reads it");
+  refused("bench export " + path("run.gz") + " --packed " + path("run.gz"), "this command reads it");
+  refused("report " + run_folder_ + " " + path("run.gz") + " --compare --figures " + path("f"), "--figures");
+}
+
 TEST_F(ReportCommand, AnUnfinishedRunIsShownAsFarAsItGoes) {
   fs::copy(run_folder_, path("run"));
   const std::string shard = read(path("run/shard-0.jsonl"));
@@ -37,6 +58,9 @@ TEST_F(ReportCommand, AnUnfinishedRunIsShownAsFarAsItGoes) {
   const Outcome outcome = run("report " + path("run") + " --out " + path("report.html"));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("20 of 72 estimates"), std::string::npos) << outcome.out;
+  const Outcome complete = run("report " + path("run") + " --complete --out " + path("report.html"));
+  ASSERT_EQ(complete.code, 0) << complete.err;
+  EXPECT_NE(complete.out.find("18 of 72 estimates"), std::string::npos) << complete.out;
 }
 
 TEST_F(ReportCommand, ScoresAgainstTheCountsOfAFolder) {

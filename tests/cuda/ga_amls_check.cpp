@@ -1,7 +1,8 @@
 // ga-amls on the GPU against the CPU.
 //   cuda_ga_amls_check [--seeds 12] [--full 1]     a table; --full: also at d_model 512
 // Fails when scores differ by more than 1e-3, when a level of moves with the same numbers accepts differently
-// beyond chance or leaves less than 90% of the particles at the same place, or when estimates differ in law
+// beyond chance or leaves less than 90% of the particles at the same place, when targets that are estimated side by
+// side get another number than alone, or when estimates differ in law
 // (4 standard errors; with 10 comparisons a false alarm has a chance of 6e-4).
 #include <fmt/core.h>
 
@@ -11,7 +12,7 @@
 
 #include "deeptail/device.h"
 #include "deeptail/ga_amls.h"
-#include "estimators/device_particles.h"
+#include "estimators/ga_amls/device_particles.h"
 #include "estimators/head_score.h"
 #include "splitting/continuous_particles.h"
 #include "synthetic_head.h"
@@ -46,6 +47,7 @@ struct Kinds {
   PriorKind prior = PriorKind::kStudentT;
   KernelKind kernel = KernelKind::kMala;
   bool grouped = false, plain = false;
+  std::size_t tail_every = 0;
 };
 
 struct Pair {
@@ -53,22 +55,27 @@ struct Pair {
   HeadScore score;
   KernelConfig kernel;
   ContinuousParticles<HeadScore> cpu;
+  DevicePopulations on_gpu;
   DeviceParticles gpu;
 
   Pair(Parts& parts, const Kinds& kinds, std::size_t n, std::size_t moves, ThreadPool& pool)
       : prior(kinds.prior, parts.problem.head.d_model()),
         score(parts.problem.head, parts.target, parts.law, parts.groups.means, parts.screen, pool),
-        kernel{.kind = kinds.kernel, .moves = moves, .burn_in = moves / 2, .step_size = 0.05},
+        kernel{.kind = kinds.kernel,
+               .moves = moves,
+               .burn_in = moves / 2,
+               .step_size = 0.05,
+               .tail_every = kinds.tail_every},
         cpu(prior, score, kernel, pool, parts.groups.cumulative),
-        gpu({.head = parts.problem.head,
-             .target = parts.target,
-             .whitening = parts.law,
-             .group_means = parts.groups.means,
-             .prior = prior,
-             .kernel = kernel,
-             .cumulative = parts.groups.cumulative,
-             .plain = kinds.plain},
-            n, pool) {}
+        on_gpu({.head = parts.problem.head,
+                .whitening = parts.law,
+                .group_means = parts.groups.means,
+                .prior = prior,
+                .kernel = kernel,
+                .cumulative = parts.groups.cumulative,
+                .plain = kinds.plain},
+               {.particles = n, .target = parts.target.ids().size()}),
+        gpu(on_gpu, parts.target, pool) {}
 };
 
 double largest_difference(std::span<const double> a, std::span<const double> b) {
@@ -117,9 +124,10 @@ int check_moves(Parts& parts, const Kinds& kinds, std::size_t n, std::size_t mov
       "d {:4} vocab {:6} {:17} {:5} {:7} | scores differ by {:.1e}, after moves {:.1e} | acceptance {:.4f} "
       "{:.4f} | h {:.5f} {:.5f} | jump {:.4f} {:.4f} | same particles {:.3f} below {} {}\n",
       d, parts.problem.head.d_vocab(), name_of(kinds.prior), name_of(kinds.kernel),
-      kinds.grouped ? "grouped"
-      : kinds.plain ? "plain"
-                    : "",
+      kinds.grouped          ? "grouped"
+      : kinds.plain          ? "plain"
+      : kinds.tail_every > 0 ? "tails"
+                             : "",
       before, after, cpu.acceptance(), gpu.acceptance(), cpu.step_size, gpu.step_size, cpu.mean_squared_jump,
       gpu.mean_squared_jump, static_cast<double>(same) / static_cast<double>(n), below,
       failed ? "FAILED" : "");
@@ -205,6 +213,44 @@ int check_exact(std::size_t seeds, ThreadPool& pool) {
   return check_law("gaussian, linear margin", p, Target({0}, p.head), config, &exact, seeds, pool);
 }
 
+// Many targets side by side against one at a time: every number must be the same.
+int check_many(const SyntheticProblem& p, GaPrior prior, std::size_t n, std::size_t at_once,
+               ThreadPool& pool) {
+  GaAmlsConfig config = quick_config(prior);
+  config.device = Device::kCuda;
+  config.replicas = 2;
+  config.kernel.tail_every = 8;
+  std::vector<GaAmlsTask> tasks;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::vector<TokenId> ids = {ranked_token(p, 20 + 5 * i, pool)};
+    if (i % 4 == 3) ids.push_back(ranked_token(p, 21 + 5 * i, pool));
+    tasks.push_back({.target = Target(ids, p.head), .seed = 1 + i});
+  }
+  std::vector<Estimate> together(n);
+  ga_amls_many(p.head, p.activations, tasks, config,
+               {.on_estimate = [&](std::size_t i, Estimate e) { together[i] = std::move(e); }}, at_once,
+               pool);
+  std::size_t differ = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    config.seed = tasks[i].seed;
+    const Estimate alone = ga_amls(p.head, p.activations, tasks[i].target, config, pool);
+    bool same = alone.log_p == together[i].log_p && alone.log_low == together[i].log_low &&
+                alone.replica_log_p == together[i].replica_log_p && alone.warnings == together[i].warnings &&
+                alone.cost.score_evals == together[i].cost.score_evals &&
+                alone.levels.size() == together[i].levels.size();
+    for (std::size_t k = 0; same && k < alone.levels.size(); ++k)
+      same = alone.levels[k].level == together[i].levels[k].level &&
+             alone.levels[k].moves.accepted == together[i].levels[k].moves.accepted &&
+             alone.levels[k].moves.step_size == together[i].levels[k].moves.step_size &&
+             alone.levels[k].moves.parent_correlation == together[i].levels[k].moves.parent_correlation;
+    differ += !same;
+  }
+  fmt::print("{:34} | {} targets, {} at once: {} differ from one at a time {}\n",
+             fmt::format("many targets, {}", name_of(prior)), n, at_once, differ, differ > 0 ? "FAILED" : "");
+  std::fflush(stdout);
+  return differ > 0;
+}
+
 int check_all(const Settings& s, ThreadPool& pool) {
   int failures = 0;
   const std::size_t seeds = count_of(s, "--seeds", 12), n = count_of(s, "--particles", 600),
@@ -223,6 +269,8 @@ int check_all(const Settings& s, ThreadPool& pool) {
     failures += check_moves(several, {.prior = PriorKind::kStudentTMatched}, n, moves, pool);
     failures += check_moves(grouped, {.prior = PriorKind::kStudentTMatched, .grouped = true}, n, moves, pool);
     failures += check_moves(parts, {.plain = true}, n, moves, pool);
+    failures += check_moves(parts, {.tail_every = 8}, n, moves, pool);
+    failures += check_moves(parts, {.kernel = KernelKind::kRwmh, .tail_every = 3}, n, moves, pool);
   }
   if (count_of(s, "--full", 0) > 0) {
     const SyntheticProblem large = synthetic_problem(512, 48262, 4000, 4, pool);
@@ -232,6 +280,8 @@ int check_all(const Settings& s, ThreadPool& pool) {
     Parts wide_parts(wide, {ranked_token(wide, 30, pool)}, false, pool);
     failures += check_moves(wide_parts, {}, 300, 20, pool);
   }
+  for (const GaPrior prior : {GaPrior::kStudentT, GaPrior::kConditioned})
+    failures += check_many(small, prior, 24, prior == GaPrior::kStudentT ? 24 : 7, pool);
   if (seeds == 0) return failures;
   failures += check_exact(seeds, pool);
   for (const GaPrior prior : {GaPrior::kStudentT, GaPrior::kGaussian, GaPrior::kConditioned})

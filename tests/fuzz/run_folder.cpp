@@ -2,6 +2,8 @@
 // read the same again.
 #include <cstdlib>
 
+#include "core/gzip.h"
+#include "runs/packed_run.h"
 #include "runs/run_folder.h"
 
 namespace {
@@ -29,6 +31,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   attempt([&] {
     const std::string json = deeptail::to_json(deeptail::parse_run_header(text, "fuzz"));
     if (deeptail::to_json(deeptail::parse_run_header(json, "fuzz")) != json) std::abort();
+  });
+  attempt([&] { deeptail::unpack_run(text, "fuzz"); });
+  attempt([&] {
+    const deeptail::PackedText run = deeptail::unpack_run(deeptail::gzipped(text), "fuzz");
+    if (run.header + "\n" + run.shard != text) std::abort();
   });
   const std::string line = "{\"item\":\"0123456789abcdef" + std::string(text.substr(0, text.find('\n')));
   attempt([&] {

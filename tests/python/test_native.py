@@ -25,7 +25,7 @@ def first_token(tokens, lengths):
 class Numbers(unittest.TestCase):
     def test_activations_are_read_where_they_are(self):
         cloud, last = native.capture(MODEL, HEX, 2000, seed=5)
-        self.assertIs(native._activations(cloud), cloud)
+        self.assertIs(native.activation_rows(cloud), cloud)
         settings = {"method": "qld", "seed": 5}
         (brought,) = native.estimate([{"target": 395}], model=MODEL, activations=cloud, last_tokens=last, settings=settings)
         (captured,) = native.estimate([EVENT], model=MODEL, law=HEX, settings={**settings, "calibration": 2000})

@@ -7,22 +7,12 @@
 // side, so the weights come from the L2 cache. Elsewhere all warps load a piece and multiply it by mma.sync.
 #pragma once
 
-#include "compute_cuda/activations/column_weights.cuh"
+#include "compute_cuda/activations/tile_maxima.cuh"
 #include "compute_cuda/exact/twofold_rows.cuh"
 #include "compute_cuda/tiles/products.cuh"
 #include "compute_cuda/tiles/wide_wgmma.cuh"
 
 namespace deeptail::cuda {
-
-struct MaximaArgs {
-  const __half* y;    // [n, width], in the order of twofold_rows.cuh
-  const __half* w;    // as ColumnWeights
-  const float* bias;  // [n_tiles * 256]
-  std::uint32_t n;
-  const std::uint32_t* n_device;
-  int width, n_tiles;
-  float* maxima;  // [n, n_tiles]
-};
 
 enum class MaximaWay { kResident, kStreamed, kPlain };  // the first two on Hopper only
 
@@ -62,27 +52,6 @@ struct MaximaItems {
   }
 };
 
-// c: what a warp has of 16 rows, from row on, and the 256 columns of a tile (fragments.cuh).
-__device__ inline void store_maxima(const MaximaArgs& a, const float (&c)[32][4], std::uint32_t row,
-                                    std::uint32_t n, int tile) {
-  const int lane = threadIdx.x % 32;
-  const float* bias = a.bias + tile * kMaximaColumns + 2 * (lane % 4);
-  float best[2] = {-INFINITY, -INFINITY};
-#pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    const float2 b = load2(bias + 8 * i);
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      best[half] = fmaxf(best[half], fmaxf(c[i][2 * half] + b.x, c[i][2 * half + 1] + b.y));
-  }
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float m = row_max(best[half]);
-    const std::uint32_t r = row + 8 * half + lane / 4;
-    if (lane % 4 == 0 && r < n) a.maxima[static_cast<std::size_t>(r) * a.n_tiles + tile] = m;
-  }
-}
-
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 template <bool kResident>
@@ -120,11 +89,12 @@ class MaximaWorker {
   __device__ void multiply_all() {
     const int warp = threadIdx.x / 32;
     for (std::uint32_t item = blockIdx.x; item < items_.count(); item += gridDim.x) {
-      const std::uint32_t row = items_.row_tile(item) * kTileRows + 16 * warp;
+      const LaneRows rows(a_, items_.row_tile(item) * kTileRows + 16 * warp, items_.n);
       for (int tile = items_.first_tile(item); tile < items_.end_tile(item); ++tile) {
+        const bool with_target[2] = {rows.has_target(a_, 0, tile), rows.has_target(a_, 1, tile)};
         float c[32][4];
         multiply(c);
-        store_maxima(a_, c, row, items_.n, tile);
+        store_maxima(a_, c, rows, with_target, tile);
       }
     }
   }
@@ -238,8 +208,9 @@ __device__ inline void find_maxima_plain(const MaximaArgs& a, unsigned char* mem
           }
         }
       }
-      if (warp < kMaximaWarps)
-        store_maxima(a, c, items.row_tile(item) * kTileRows + 16 * warp, items.n, tile);
+      if (warp == kMaximaWarps) continue;
+      const LaneRows own(a, items.row_tile(item) * kTileRows + 16 * warp, items.n);
+      store_maxima(a, c, own, {own.has_target(a, 0, tile), own.has_target(a, 1, tile)}, tile);
     }
 }
 

@@ -15,6 +15,18 @@ struct ColumnNorms {
   float largest, largest_rest;
 };
 
+// The targets of all populations. Their columns are no others' logits: where a tile has one, a bit per column says so.
+struct Targets {
+  int n, stride;                 // of a target, at most; numbers of a column in w
+  const float *w, *b;            // [slots, n, stride], [slots, n]: minus infinity where there is none
+  const std::uint8_t* in_tile;   // [slots, n_tiles]
+  const std::uint32_t* columns;  // [slots, n_tiles, 8]: bits of the columns of a tile
+  __device__ bool holds(std::uint32_t slot, int n_tiles, int tile, int column) const {
+    const std::size_t at = static_cast<std::size_t>(slot) * n_tiles + tile;
+    return in_tile[at] != 0 && (columns[8 * at + column / 32] >> column % 32 & 1) != 0;
+  }
+};
+
 // W_U by tiles of 256 columns, each [width / 8][256][8]. high + low is the weight to 22 bits.
 struct ColumnWeights {
   const __half *high, *low;

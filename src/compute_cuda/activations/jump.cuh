@@ -3,15 +3,20 @@
 
 #include <cstdint>
 
+#include "compute_cuda/activations/proposals.cuh"
+
 namespace deeptail::cuda {
 
 inline constexpr int kJumpColumns = 32, kJumpThreads = 32 * 8;
 
-// sums: [d, 4] = per column the sums over rows of (after - before)^2, and of the centred before * after,
+// sums: [slots, d, 4] = per population, by blockIdx.y, and column the sums over rows of (after - before)^2, and of the centred before * after,
 // before^2 and after^2.
 __global__ void __launch_bounds__(kJumpThreads)
-    jump_sums(std::uint32_t n, int d, int stride, const float* before, const float* after, double* sums) {
+    jump_sums(Moving moving, int d, int stride, const float* before, const float* after, double* sums) {
   constexpr int kWarps = kJumpThreads / 32;
+  const std::uint32_t slot = moving.slots[blockIdx.y], n = moving.populations[slot].n;
+  const std::size_t first = static_cast<std::size_t>(moving.populations[slot].first) * stride;
+  before += first, after += first, sums += static_cast<std::size_t>(slot) * d * 4;
   __shared__ double part[kWarps][4][kJumpColumns];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int column = static_cast<int>(blockIdx.x) * kJumpColumns + lane;

@@ -96,18 +96,20 @@ struct Step {
   }
 };
 
-// How the step size goes on from move to move; all on the device.
+// How the step size of a population goes on from move to move; all on the device.
 struct StepSizes {
   double first, adaptation, wanted, largest;
   std::size_t burn_in;
-  double* h;                      // [moves]
-  const std::uint32_t* accepted;  // [moves]
+  double* h;                      // [moves, stride]
+  const std::uint32_t* accepted;  // [moves, stride]
+  std::size_t stride = 1;
   __host__ __device__ double after(double now, std::uint32_t n_accepted, std::uint32_t n) const {
     return fmin(now * exp(adaptation * (static_cast<double>(n_accepted) / n - wanted)), largest);
   }
   __host__ __device__ double at(std::size_t move, std::uint32_t n) const {
     if (move == 0) return first;
-    return move <= burn_in ? after(h[move - 1], accepted[move - 1], n) : h[move - 1];
+    const std::size_t last = (move - 1) * stride;
+    return move <= burn_in ? after(h[last], accepted[last], n) : h[last];
   }
 };
 

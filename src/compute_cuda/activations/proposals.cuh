@@ -27,33 +27,50 @@ __device__ inline float warp_max(float v) {
 
 // Rows that wait for their score.
 struct Candidates {
-  TwofoldRows u;          // [n, d]
-  std::uint32_t* which;   // [n]: the particle
-  std::uint32_t* groups;  // [n], or null
-  std::uint32_t* count;
+  TwofoldRows u;            // [n, d]
+  std::uint32_t* which;     // [n]: row of the particle
+  std::uint32_t* slots;     // [n]: its population
+  std::uint32_t* groups;    // [n], or null
+  std::uint32_t* count;     // of all populations
+  std::uint64_t* count_of;  // [populations], or null: added to
 };
 
-struct ProposeArgs {
-  std::uint32_t n;
-  int d, stride;
-  const float* u;   // [n, stride]
-  float* proposed;  // [n, stride]
-  const std::uint32_t* groups;
-  Candidates out;
-  DensePrior prior;
-  StepSizes sizes;
-  std::uint64_t seed, level;
-  std::uint32_t move;
+// A population in its slot.
+struct Population {
+  std::uint32_t first = 0, n = 0;  // its rows among the particles of all
+  float level = 0.0f;
+  std::uint64_t number = 0, seed = 0;  // of the level, of the run
+  double step_size = 0.0;              // at the level's first move
 };
 
-// The warp's next place among the candidates.
-__device__ inline std::uint32_t take_place(const Candidates& c, std::uint32_t particle, int lane) {
-  std::uint32_t place = 0;
-  if (lane == 0) {
-    place = atomicAdd(c.count, 1u);
-    c.which[place] = particle;
+// A block is about one population: a grid is [blocks of rows, populations that move].
+struct Moving {
+  const Population* populations;  // [slots]
+  const std::uint32_t* slots;     // [gridDim.y]
+};
+
+// The warps of a block that want a place among the candidates get one after the other. All threads must come here.
+__device__ inline std::uint32_t take_place(const Candidates& c, bool wanted, std::uint32_t slot,
+                                           std::uint32_t particle) {
+  __shared__ std::uint32_t place[kRowWarps + 1];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (lane == 0) place[warp] = wanted;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    std::uint32_t sum = 0;
+    for (int w = 0; w < kRowWarps; ++w) {
+      const std::uint32_t own = place[w];
+      place[w] = sum;
+      sum += own;
+    }
+    place[kRowWarps] = sum > 0 ? atomicAdd(c.count, sum) : 0;
+    if (sum > 0 && c.count_of != nullptr)
+      atomicAdd(reinterpret_cast<unsigned long long*>(c.count_of + slot), sum);
   }
-  return __shfl_sync(kAllLanes, place, 0);
+  __syncthreads();
+  const std::uint32_t found = place[kRowWarps] + place[warp];
+  if (wanted && lane == 0) c.which[found] = particle, c.slots[found] = slot;
+  return found;
 }
 
 // row: [d], of which the lane reads what four_normals' blocks gave it.
@@ -65,84 +82,111 @@ __device__ inline void store_candidate(const TwofoldRows& to, std::uint32_t plac
       if (j + i < d) store_twofold2(to, place, j + i, row[j + i], j + i + 1 < d ? row[j + i + 1] : 0.0f);
 }
 
+struct ProposeArgs {
+  Moving moving;
+  int d, stride;
+  const float* u;   // [rows, stride]
+  float* proposed;  // [rows, stride]
+  const std::uint32_t* groups;
+  Candidates out;
+  DensePrior prior;
+  StepSizes sizes;     // of slot 0, but for its first
+  std::size_t sized;   // the move's number among those whose step size adapts
+  double fixed = 0.0;  // step size of one that does not
+  std::uint32_t move;
+};
+
 template <MoveKernel kKind, bool kGaussian>
 __global__ void __launch_bounds__(kRowThreads) propose_points(const __grid_constant__ ProposeArgs a) {
   __shared__ double step_size;
+  const std::uint32_t slot = a.moving.slots[blockIdx.y];
+  const Population& population = a.moving.populations[slot];
+  if (blockIdx.x * kRowWarps >= population.n) return;
   if (threadIdx.x == 0) {
-    step_size = a.sizes.at(a.move, a.n);
-    if (blockIdx.x == 0) a.sizes.h[a.move] = step_size;
+    StepSizes sizes = a.sizes;
+    sizes.first = population.step_size, sizes.h += slot, sizes.accepted += slot;
+    step_size = a.fixed > 0.0 ? a.fixed : sizes.at(a.sized, population.n);
+    if (blockIdx.x == 0 && a.fixed == 0.0) sizes.h[a.sized * sizes.stride] = step_size;
   }
   __syncthreads();
-  const std::uint32_t particle = blockIdx.x * kRowWarps + threadIdx.x / 32;
-  if (particle >= a.n) return;
+  const std::uint32_t number = blockIdx.x * kRowWarps + threadIdx.x / 32, row = population.first + number;
   const int lane = threadIdx.x % 32;
-  const NumberKey key{a.seed, step_index(a.level, a.move, particle)};
-  const Step<kKind, kGaussian> step(a.prior, step_size);
-  const float* u = a.u + static_cast<std::size_t>(particle) * a.stride;
-  float* proposed = a.proposed + static_cast<std::size_t>(particle) * a.stride;
-  RatioSums sums;
-  for (int j = 4 * lane; j < a.d; j += 128) {
-    float z[4];
-    four_normals(key, Stream::kMoveNormals, static_cast<std::uint32_t>(j / 4), z);
+  const float* u = a.u + static_cast<std::size_t>(row) * a.stride;
+  float* proposed = a.proposed + static_cast<std::size_t>(row) * a.stride;
+  bool passes = false;
+  if (number < population.n) {
+    const NumberKey key{population.seed, step_index(population.number, a.move, number)};
+    const Step<kKind, kGaussian> step(a.prior, step_size);
+    RatioSums sums;
+    for (int j = 4 * lane; j < a.d; j += 128) {
+      float z[4];
+      four_normals(key, Stream::kMoveNormals, static_cast<std::uint32_t>(j / 4), z);
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      if (j + i < a.d) proposed[j + i] = step.propose(u[j + i], z[i], key, j + i, sums);
+      for (int i = 0; i < 4; ++i)
+        if (j + i < a.d) proposed[j + i] = step.propose(u[j + i], z[i], key, j + i, sums);
+    }
+    sums = {warp_sum(sums.change), warp_sum(sums.distance)};
+    const double log_ratio = step.log_ratio(sums);
+    const r123::Philox4x32::ctr_type w = keyed_words(key, Stream::kMoveAccept, 0);
+    passes = log_ratio >= 0.0 || unit_double(even_slot(w)) < exp(log_ratio);
   }
-  sums = {warp_sum(sums.change), warp_sum(sums.distance)};
-  const double log_ratio = step.log_ratio(sums);
-  const r123::Philox4x32::ctr_type w = keyed_words(key, Stream::kMoveAccept, 0);
-  if (!(log_ratio >= 0.0 || unit_double(even_slot(w)) < exp(log_ratio))) return;
-  const std::uint32_t place = take_place(a.out, particle, lane);
-  if (lane == 0 && a.groups != nullptr) a.out.groups[place] = a.groups[particle];
+  const std::uint32_t place = take_place(a.out, passes, slot, row);
+  if (!passes) return;
+  if (lane == 0 && a.groups != nullptr) a.out.groups[place] = a.groups[row];
   store_candidate(a.out.u, place, proposed, a.d, lane);
 }
 
 struct ProposeGroupsArgs {
-  std::uint32_t n;
+  Moving moving;
   int d, stride, n_groups;
-  const float* u;               // [n, stride]
-  const std::uint32_t* groups;  // [n]
+  const float* u;               // [rows, stride]
+  const std::uint32_t* groups;  // [rows]
   const double* cumulative;     // [n_groups]
   Candidates out;
-  std::uint64_t seed, level;
   std::uint32_t move;
 };
 
 // Another group from its prior, with the residual as it is.
 __global__ void __launch_bounds__(kRowThreads) propose_groups(const __grid_constant__ ProposeGroupsArgs a) {
-  const std::uint32_t particle = blockIdx.x * kRowWarps + threadIdx.x / 32;
-  if (particle >= a.n) return;
+  const std::uint32_t slot = a.moving.slots[blockIdx.y];
+  const Population& population = a.moving.populations[slot];
+  if (blockIdx.x * kRowWarps >= population.n) return;
+  const std::uint32_t number = blockIdx.x * kRowWarps + threadIdx.x / 32, row = population.first + number;
   const int lane = threadIdx.x % 32;
-  const NumberKey key{a.seed, step_index(a.level, a.move, particle)};
-  const r123::Philox4x32::ctr_type w = keyed_words(key, Stream::kMoveAccept, 0);
-  const double unit = unit_double(odd_slot(w));
   int low = 0, high = a.n_groups - 1;  // the first group whose cumulative share is above
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (a.cumulative[middle] > unit)
-      high = middle;
-    else
-      low = middle + 1;
+  bool other = false;
+  if (number < population.n) {
+    const NumberKey key{population.seed, step_index(population.number, a.move, number)};
+    const double unit = unit_double(odd_slot(keyed_words(key, Stream::kMoveAccept, 0)));
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (a.cumulative[middle] > unit)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    other = static_cast<std::uint32_t>(low) != a.groups[row];
   }
-  if (static_cast<std::uint32_t>(low) == a.groups[particle]) return;
-  const std::uint32_t place = take_place(a.out, particle, lane);
+  const std::uint32_t place = take_place(a.out, other, slot, row);
+  if (!other) return;
   if (lane == 0) a.out.groups[place] = static_cast<std::uint32_t>(low);
-  store_candidate(a.out.u, place, a.u + static_cast<std::size_t>(particle) * a.stride, a.d, lane);
+  store_candidate(a.out.u, place, a.u + static_cast<std::size_t>(row) * a.stride, a.d, lane);
 }
 
-// All particles as candidates, in order.
+// All particles of a population as candidates, in order.
 __global__ void __launch_bounds__(kRowThreads)
-    all_candidates(std::uint32_t n, int d, int stride, const float* u, const std::uint32_t* groups,
-                   Candidates out) {
-  const std::uint32_t particle = blockIdx.x * kRowWarps + threadIdx.x / 32;
-  if (particle >= n) return;
+    all_candidates(std::uint32_t slot, std::uint32_t first, std::uint32_t n, int d, int stride,
+                   const float* u, const std::uint32_t* groups, Candidates out) {
+  const std::uint32_t number = blockIdx.x * kRowWarps + threadIdx.x / 32, row = first + number;
+  if (number >= n) return;
   const int lane = threadIdx.x % 32;
   if (lane == 0) {
-    out.which[particle] = particle;
-    if (groups != nullptr) out.groups[particle] = groups[particle];
-    if (particle == 0) *out.count = n;
+    out.which[number] = row;
+    out.slots[number] = slot;
+    if (groups != nullptr) out.groups[number] = groups[row];
+    if (number == 0) *out.count = n;
   }
-  store_candidate(out.u, particle, u + static_cast<std::size_t>(particle) * stride, d, lane);
+  store_candidate(out.u, number, u + static_cast<std::size_t>(row) * stride, d, lane);
 }
 
 }  // namespace deeptail::cuda

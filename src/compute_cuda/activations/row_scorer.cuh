@@ -73,59 +73,103 @@ struct DeviceColumns {
   ColumnWeights view() const { return {high.data(), low.data(), width}; }
 };
 
-// The target's columns; the others' biases, with the target out of the way.
-struct DeviceTarget {
-  int n;
-  DeviceArray<float> w, b, bias;  // [n, stride], [n], [n_columns]
+// The unembedding's biases; very low beyond the vocabulary.
+inline std::vector<float> column_biases(const DenseHead& head, int n_tiles) {
+  std::vector<float> out(static_cast<std::size_t>(n_tiles) * kMaximaColumns, kLeftOut);
+  std::copy(head.b_u.begin(), head.b_u.end(), out.begin());
+  return out;
+}
 
-  DeviceTarget(const DenseHead& head, std::size_t stride, int n_tiles)
-      : n(static_cast<int>(head.target.size())) {
-    std::vector<float> others(static_cast<std::size_t>(n_tiles) * kMaximaColumns, -1e30f), columns, own;
-    std::copy(head.b_u.begin(), head.b_u.end(), others.begin());
-    for (const std::uint32_t id : head.target) {
+// Targets by slot, of at most `most` tokens each.
+class DeviceTargets {
+ public:
+  DeviceTargets(std::size_t slots, std::size_t most, std::size_t stride, int n_tiles)
+      : most_(most),
+        stride_(stride),
+        n_tiles_(static_cast<std::size_t>(n_tiles)),
+        w_(slots * most * stride),
+        b_(slots * most),
+        in_tile_(slots * n_tiles_),
+        columns_(slots * n_tiles_ * 8) {}
+
+  void set(const DenseHead& head, std::size_t slot, std::span<const std::uint32_t> ids) const {
+    if (ids.size() > most_) throw Failure("a target of more tokens than there is room for");
+    std::vector<float> columns(most_ * head.d, 0.0f), own(most_, -INFINITY);
+    std::vector<std::uint8_t> in_tile(n_tiles_, 0);
+    std::vector<std::uint32_t> bits(n_tiles_ * 8, 0);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::uint32_t id = ids[i];
       for (std::size_t k = 0; k < head.d; ++k)
-        columns.push_back(head.w_u_panels[(id / 16 * head.d + k) * 16 + id % 16]);
-      own.push_back(head.b_u[id]);
-      others[id] = -1e30f;
+        columns[i * head.d + k] = head.w_u_panels[(id / 16 * head.d + k) * 16 + id % 16];
+      own[i] = head.b_u[id];
+      in_tile[id / kMaximaColumns] = 1;
+      bits[id / 32] |= 1u << id % 32;
     }
-    w = DeviceArray<float>(padded(columns, head.d, stride));
-    b = DeviceArray<float>(own);
-    bias = DeviceArray<float>(others);
+    put(w_, slot, padded(columns, head.d, stride_));
+    put(b_, slot, own);
+    put(in_tile_, slot, in_tile);
+    put(columns_, slot, bits);
   }
+  Targets view() const {
+    return {static_cast<int>(most_), static_cast<int>(stride_), w_.data(), b_.data(), in_tile_.data(),
+            columns_.data()};
+  }
+
+ private:
+  template <class T>
+  static void put(const DeviceArray<T>& to, std::size_t slot, const std::vector<T>& from) {
+    check(cudaMemcpy(to.data() + slot * from.size(), from.data(), from.size() * sizeof(T),
+                     cudaMemcpyHostToDevice),
+          "copy to the device");
+  }
+
+  std::size_t most_, stride_, n_tiles_;
+  DeviceArray<float> w_, b_;           // [slots, most, stride], [slots, most]
+  DeviceArray<std::uint8_t> in_tile_;  // [slots, n_tiles]
+  DeviceArray<std::uint32_t> columns_;
 };
 
 class RowScorer {
  public:
-  // plain: products as on devices other than Hopper.
-  RowScorer(const DenseHead& head, std::size_t room, bool plain)
+  // rows: of all populations; target: tokens of one, at most. plain: products as on devices other than Hopper.
+  RowScorer(const DenseHead& head, std::size_t slots, std::size_t rows, std::size_t target, bool plain)
       : d_(static_cast<int>(head.d)),
         stride_(static_cast<int>(up_to(head.d, 8))),
         eps_(head.eps),
         unwhitening_(head, up_to(head.d, 8)),
         columns_(head),
-        target_(head, up_to(head.d, 8), columns_.n_tiles),
+        bias_(column_biases(head, columns_.n_tiles)),
+        targets_(slots, target, up_to(head.d, 8), columns_.n_tiles),
         means_(padded(head.means, head.d, up_to(head.d, 8))),
         ln_w_(head.ln_w),
         ln_b_(head.ln_b),
-        candidates_(room, head.d),
-        which_(room),
-        groups_(head.cumulative.empty() ? 0 : room),
-        x_(room * up_to(head.d, 8)),
-        y16_(up_to(room, kTileRows) * static_cast<std::size_t>(columns_.width)),
-        own_(room),
-        error_(room),
-        maxima_(room * static_cast<std::size_t>(columns_.n_tiles)) {
+        candidates_(rows, head.d),
+        which_(rows),
+        slots_(rows),
+        groups_(head.cumulative.empty() ? 0 : rows),
+        x_(rows * up_to(head.d, 8)),
+        y16_(up_to(rows, kTileRows) * static_cast<std::size_t>(columns_.width)),
+        own_(rows),
+        error_(rows),
+        maxima_(rows * static_cast<std::size_t>(columns_.n_tiles)) {
     y16_.zero();
     prepare_kernels(plain);
+  }
+  // Bytes of what grows with the rows.
+  static double bytes_of_row(std::size_t d, std::size_t d_vocab) {
+    const double width = static_cast<double>(up_to(d, kTileDepth)),
+                 tiles = static_cast<double>(up_to(d_vocab, kMaximaColumns) / kMaximaColumns);
+    return 10.0 * width + 4.0 * tiles + 20.0;
   }
 
   int d() const { return d_; }
   int stride() const { return stride_; }  // of rows in memory
   int n_sm() const { return device_traits().n_sm; }
+  const DeviceTargets& targets() const { return targets_; }
 
-  // Where proposals put rows, counting them in *count.
-  Candidates candidates(std::uint32_t* count) const {
-    return {candidates_.view(), which_.data(), groups_.data(), count};
+  // Where proposals put rows, counting them in *count, and by population in count_of.
+  Candidates candidates(std::uint32_t* count, std::uint64_t* count_of = nullptr) const {
+    return {candidates_.view(), which_.data(), slots_.data(), groups_.data(), count, count_of};
   }
 
   // The maxima of the logits of *count candidates, at most n. after(): called after each of three parts.
@@ -138,7 +182,9 @@ class RowScorer {
     after();
     const MaximaArgs args{.y = y16_.data(),
                           .w = columns_.high.data(),
-                          .bias = target_.bias.data(),
+                          .bias = bias_.data(),
+                          .slots = slots_.data(),
+                          .targets = targets_.view(),
                           .n = n,
                           .n_device = count,
                           .width = columns_.width,
@@ -160,16 +206,18 @@ class RowScorer {
                           .own = own_.data(),
                           .error = error_.data(),
                           .w = columns_.view(),
-                          .bias = target_.bias.data(),
+                          .bias = bias_.data(),
+                          .targets = targets_.view(),
                           .which = which_.data(),
+                          .slots = slots_.data(),
                           .groups = groups_.data(),
                           .fate = fate};
-    settle_rows<<<n, kSettleThreads, settle_bytes()>>>(args);
+    settle_rows<<<(n + kSettleRows - 1) / kSettleRows, kSettleThreads, settle_bytes()>>>(args);
     check(cudaGetLastError(), "starting the kernels");
   }
 
  private:
-  int settle_bytes() const { return static_cast<int>(sizeof(float)) * (columns_.width + columns_.n_tiles); }
+  int settle_bytes() const { return static_cast<int>(sizeof(float)) * columns_.width; }
 
   void prepare_kernels(bool plain) {
     const bool fits = columns_.width <= kResidentPieces * kTileDepth;
@@ -180,7 +228,7 @@ class RowScorer {
                                static_cast<int>(maxima_way_.bytes)),
           "shared memory");
     check(cudaFuncSetAttribute(settle_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, settle_bytes()),
-          "shared memory for so large a vocabulary");
+          "shared memory for so wide a model");
   }
 
   void normalise(std::uint32_t n, const std::uint32_t* count) const {
@@ -197,9 +245,8 @@ class RowScorer {
                              .eps = eps_,
                              .y16 = y16_.data(),
                              .width = columns_.width,
-                             .n_targets = target_.n,
-                             .target_w = target_.w.data(),
-                             .target_b = target_.b.data(),
+                             .slots = slots_.data(),
+                             .targets = targets_.view(),
                              .norms = columns_.norms,
                              .own = own_.data(),
                              .error = error_.data()};
@@ -211,12 +258,13 @@ class RowScorer {
   MaximaKernel maxima_way_{};
   ScaledUnwhitening unwhitening_;
   DeviceColumns columns_;
-  DeviceTarget target_;
+  DeviceArray<float> bias_;  // [n_columns]
+  DeviceTargets targets_;
   DeviceArray<float> means_, ln_w_, ln_b_;
   TwofoldBuffer candidates_;
-  DeviceArray<std::uint32_t> which_, groups_;
-  DeviceArray<float> x_;     // [n, stride]
-  DeviceArray<__half> y16_;  // [n, width]
+  DeviceArray<std::uint32_t> which_, slots_, groups_;
+  DeviceArray<float> x_;     // [rows, stride]
+  DeviceArray<__half> y16_;  // [rows, width]
   DeviceArray<float> own_, error_, maxima_;
 };
 

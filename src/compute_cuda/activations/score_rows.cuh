@@ -25,8 +25,8 @@ struct NormaliseArgs {
   float eps;
   __half* y16;  // [n, width], in the order of twofold_rows.cuh
   int width;
-  int n_targets;
-  const float *target_w, *target_b;  // [n_targets, stride], [n_targets]
+  const std::uint32_t* slots;  // [n]: whose target
+  Targets targets;
   ColumnNorms norms;
   float *own, *error;  // [n]: best target logit; how far fp16 logits may be off
 };
@@ -66,11 +66,12 @@ __global__ void __launch_bounds__(kRowThreads) normalise_rows(const __grid_const
   length = sqrtf(warp_sum(length));
   rest = sqrtf(warp_sum(rest));
   float own = -INFINITY;
-  for (int t = 0; t < a.n_targets; ++t) {
-    const float* w = a.target_w + static_cast<std::size_t>(t) * a.stride;
+  const std::size_t first = static_cast<std::size_t>(a.slots[row]) * a.targets.n;
+  for (int t = 0; t < a.targets.n; ++t) {
+    const float* w = a.targets.w + (first + t) * a.targets.stride;
     float dot = 0.0f;
     for (int j = lane; j < a.d; j += 32) dot = fmaf(x[j], w[j], dot);
-    own = fmaxf(own, warp_sum(dot) + a.target_b[t]);
+    own = fmaxf(own, warp_sum(dot) + a.targets.b[first + t]);
   }
   if (lane != 0) return;
   a.own[row] = own;
@@ -82,12 +83,12 @@ __global__ void __launch_bounds__(kRowThreads) normalise_rows(const __grid_const
 
 // What becomes of candidates: their margin is written down, or those at or above the level are accepted.
 struct Fate {
-  float* margin = nullptr;  // [n], in the order of the candidates; null: accept
-  float level = 0.0f;
-  const float* proposed = nullptr;    // [particles, stride]; null: another group is accepted
-  float* u = nullptr;                 // [particles, stride]
-  std::uint32_t* groups = nullptr;    // [particles]
-  std::uint32_t* accepted = nullptr;  // counts them
+  float* margin = nullptr;                  // [n], in the order of the candidates; null: accept
+  const Population* populations = nullptr;  // [slots]: their levels
+  const float* proposed = nullptr;          // [rows, stride]; null: another group is accepted
+  float* u = nullptr;                       // [rows, stride]
+  std::uint32_t* groups = nullptr;          // [rows]
+  std::uint32_t* accepted = nullptr;        // [slots]: counts them
 };
 
 struct SettleArgs {
@@ -98,13 +99,15 @@ struct SettleArgs {
   const float* maxima;  // [n, n_tiles]: of fp16 logits
   const float *own, *error;
   ColumnWeights w;
-  const float* bias;            // [n_tiles * 256]: very low for the target and beyond the vocabulary
-  const std::uint32_t* which;   // [n]: the particle
+  const float* bias;  // [n_tiles * 256]: very low beyond the vocabulary
+  Targets targets;
+  const std::uint32_t* which;   // [n]: row of the particle
+  const std::uint32_t* slots;   // [n]: its population
   const std::uint32_t* groups;  // [n]: of candidates, or null
   Fate fate;
 };
 
-inline constexpr int kSettleThreads = kMaximaColumns;
+inline constexpr int kSettleThreads = kMaximaColumns, kSettleRows = kSettleThreads / 32;
 static_assert(kSettleThreads % 32 == 0);
 
 __device__ inline float block_max(float v, float* scratch) {
@@ -119,57 +122,81 @@ __device__ inline float block_max(float v, float* scratch) {
 }
 
 // The largest logit of the tiles whose fp16 maximum is not below `least`, in fp32; a thread per column.
-__device__ inline float exact_maximum(const SettleArgs& a, std::uint32_t row, float* y, const float* maxima,
-                                      float least, float* scratch) {
+__device__ inline float exact_maximum(const SettleArgs& a, std::uint32_t row, float* y, float least,
+                                      float* scratch) {
+  __syncthreads();  // y may still be read from the time before
   for (int j = static_cast<int>(threadIdx.x); j < a.w.width; j += kSettleThreads)
     y[j] = j < a.d ? a.y[static_cast<std::size_t>(row) * a.stride + j] : 0.0f;
   __syncthreads();
+  const float* maxima = a.maxima + static_cast<std::size_t>(row) * a.n_tiles;
+  const std::uint32_t slot = a.slots[row];
+  const int column = static_cast<int>(threadIdx.x);
   float best = -INFINITY;
   for (int tile = 0; tile < a.n_tiles; ++tile) {
     if (maxima[tile] < least) continue;  // a NaN is not below
-    const float sum = a.w.dot(y, tile, static_cast<int>(threadIdx.x));
-    best = fmaxf(best, sum + a.bias[tile * kMaximaColumns + threadIdx.x]);
+    const float sum = a.w.dot(y, tile, column) + a.bias[tile * kMaximaColumns + column];
+    best = fmaxf(best, a.targets.holds(slot, a.n_tiles, tile, column) ? kLeftOut : sum);
   }
   return block_max(best, scratch);
 }
 
-// A block per candidate.
-__global__ void __launch_bounds__(kSettleThreads) settle_rows(const __grid_constant__ SettleArgs a) {
-  extern __shared__ float y[];  // [width], then the row's maxima: [n_tiles]
-  __shared__ float scratch[kSettleThreads / 32];
-  const std::uint32_t row = blockIdx.x;
-  if (row >= count_of(a.n, a.n_device)) return;
-  float* maxima = y + a.w.width;
+// What fp16 says of a candidate; where it cannot say, the maximum is found again among logits from `least` on.
+enum class Said : int { kNothing, kRefused, kAccepted, kOpen };
+
+struct Opinion {
+  Said said = Said::kNothing;
+  float least = 0.0f;
+};
+
+// By a warp.
+__device__ inline Opinion look_at(const SettleArgs& a, std::uint32_t row) {
   float top = -INFINITY;
-  for (int tile = static_cast<int>(threadIdx.x); tile < a.n_tiles; tile += kSettleThreads) {
-    const float m = a.maxima[static_cast<std::size_t>(row) * a.n_tiles + tile];
-    maxima[tile] = m;
-    top = fmaxf(top, m);
-  }
-  top = block_max(top, scratch);
-  const float own = a.own[row], error = a.error[row];
-  const Fate& fate = a.fate;
-  if (fate.margin != nullptr) {
-    const float best = exact_maximum(a, row, y, maxima, top - 2.0f * error, scratch);
-    if (threadIdx.x == 0) fate.margin[row] = own - best;
-    return;
-  }
-  const float most = own - fate.level;  // that another logit may be
-  if (top - error > most) return;
+  for (int tile = static_cast<int>(threadIdx.x) % 32; tile < a.n_tiles; tile += 32)
+    top = fmaxf(top, a.maxima[static_cast<std::size_t>(row) * a.n_tiles + tile]);
+  top = warp_max(top);
+  const float error = a.error[row];
+  if (a.fate.margin != nullptr) return {Said::kOpen, top - 2.0f * error};
+  const float most = a.own[row] - a.fate.populations[a.slots[row]].level;  // that another logit may be
+  if (top - error > most) return {Said::kRefused};
   // Beyond the range of fp16 the error is infinite or NaN, which leads to fp32.
-  if (!(top + error < most)) {
-    const float best = exact_maximum(a, row, y, maxima, most - error, scratch);
-    if (!(own - best >= fate.level)) return;
-  }
+  return top + error < most ? Opinion{Said::kAccepted} : Opinion{Said::kOpen, most - error};
+}
+
+// By any number of threads, of which this is one.
+__device__ inline void accept(const SettleArgs& a, std::uint32_t row, int thread, int threads) {
+  const Fate& fate = a.fate;
   const std::uint32_t particle = a.which[row];
   if (fate.proposed == nullptr) {
-    if (threadIdx.x == 0) fate.groups[particle] = a.groups[row];
+    if (thread == 0) fate.groups[particle] = a.groups[row];
     return;
   }
   const std::size_t first = static_cast<std::size_t>(particle) * a.stride;
-  for (int j = static_cast<int>(threadIdx.x); j < a.d; j += kSettleThreads)
-    fate.u[first + j] = fate.proposed[first + j];
-  if (threadIdx.x == 0) atomicAdd(fate.accepted, 1u);
+  for (int j = thread; j < a.d; j += threads) fate.u[first + j] = fate.proposed[first + j];
+  if (thread == 0) atomicAdd(fate.accepted + a.slots[row], 1u);
+}
+
+// A warp per candidate; those that fp16 leaves open are done by the whole block, one after the other.
+__global__ void __launch_bounds__(kSettleThreads) settle_rows(const __grid_constant__ SettleArgs a) {
+  extern __shared__ float y[];  // [width]
+  __shared__ float scratch[kSettleRows], least[kSettleRows];
+  __shared__ bool open[kSettleRows];
+  const std::uint32_t first = blockIdx.x * kSettleRows, n = count_of(a.n, a.n_device);
+  if (first >= n) return;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const Opinion opinion = first + warp < n ? look_at(a, first + warp) : Opinion{};
+  if (opinion.said == Said::kAccepted) accept(a, first + warp, lane, 32);
+  if (lane == 0) open[warp] = opinion.said == Said::kOpen, least[warp] = opinion.least;
+  __syncthreads();
+  for (int i = 0; i < kSettleRows; ++i) {
+    if (!open[i]) continue;
+    const std::uint32_t row = first + i;
+    const float best = exact_maximum(a, row, y, least[i], scratch), margin = a.own[row] - best;
+    if (a.fate.margin != nullptr) {
+      if (threadIdx.x == 0) a.fate.margin[row] = margin;
+    } else if (margin >= a.fate.populations[a.slots[row]].level) {
+      accept(a, row, static_cast<int>(threadIdx.x), kSettleThreads);
+    }
+  }
 }
 
 }  // namespace deeptail::cuda

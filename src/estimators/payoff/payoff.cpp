@@ -160,8 +160,10 @@ class Payoff {
     if (e.triggers.size() > config_.max_triggers) e.triggers.resize(config_.max_triggers);
   }
 
-  void fill(Estimate& e, const std::vector<SplittingRun>& runs, std::uint64_t texts) const {
-    const ReplicaSummary s = combine_replicas(runs, e.confidence);
+  // share: of the replicas that were to run.
+  void fill(Estimate& e, const std::vector<SplittingRun>& runs, std::uint64_t texts,
+            double share = 1.0) const {
+    const ReplicaSummary s = combine_replicas(runs, e.confidence, share);
     e.log_p = s.log_p;
     e.log_low = s.log_low;
     e.log_high = std::min(0.0, s.log_high);
@@ -210,7 +212,7 @@ class Payoff {
       e.warnings.push_back(fmt::format("stopped: {} of {} replicas were finished", all.runs.size(), asked));
     }
     for (const SplittingRun& run : all.runs) e.replica_log_p.push_back(run.log_p);
-    fill(e, all.runs, all.first.n);
+    fill(e, all.runs, all.first.n, static_cast<double>(all.runs.size()) / static_cast<double>(asked));
     e.levels = history(all.runs);
     e.diagnostics.push_back({"branches", static_cast<double>(branches_)});
     e.triggers = triggers.best(config_.max_triggers);

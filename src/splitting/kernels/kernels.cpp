@@ -16,6 +16,16 @@ double KernelConfig::wanted() const {
   }
 }
 
+KernelKind KernelConfig::kind_of(std::size_t move, const ProductPrior& prior) const {
+  const bool for_tails = tail_every > 0 && move % tail_every == tail_every - 1;
+  return steps_are_fixed() && for_tails && !prior.gaussian() ? KernelKind::kPcn : kind;
+}
+
+double KernelConfig::tail_step(std::size_t move) const {
+  constexpr std::size_t kSizes = 8;  // b^2 = 2h from 1/2 to 1/256
+  return std::ldexp(0.25, -static_cast<int>(move / tail_every % kSizes));
+}
+
 void KernelConfig::validate() const {
   if (moves == 0 || moves > kMostMoves)
     throw InputError("{} moves: expected 1 to {} per level", moves, kMostMoves);

@@ -196,7 +196,7 @@ TEST(Tokensplit, StoppedBetweenReplicasItGivesUpTheStrictGuarantee) {
 TEST(Tokensplit, AStopNeverLosesWhatIsFinished) {
   const CountingModel toy(12, kRareValues, 20);
   ThreadPool pool(1);
-  const TokensplitConfig config{.budget = sized(1e5, 3e4), .particles = 32};
+  const TokensplitConfig config{.budget = sized(1e5, 1e4), .particles = 32};
   const Estimate whole = tokensplit(toy.model(), toy.dist(), toy.target(), config, pool);
   for (const double share : {0.6, 0.3, 0.8, 0.95}) {
     if (sized(false, true) && share != 0.6) continue;
@@ -215,14 +215,14 @@ TEST(Tokensplit, ABudgetThatFirstDrawsSpendLeavesFewMoves) {
   ThreadPool pool(2);
   const auto most_moves = [&](std::size_t replicas) {
     const Estimate e = tokensplit(toy.model(), toy.dist(), toy.target(),
-                                  {.budget = 20000, .replicas = replicas, .seed = 4}, pool);
+                                  {.budget = sized(20000.0, 10000.0), .replicas = replicas, .seed = 4}, pool);
     EXPECT_EQ(e.replica_log_p.size(), replicas);
     std::size_t most = 0;
     for (const Level& level : e.levels) most = std::max(most, level.moves.moves);
     return most;
   };
   EXPECT_GT(most_moves(4), 8u);
-  EXPECT_LE(most_moves(200), 8u);
+  EXPECT_LE(most_moves(sized(200, 100)), 8u);
 }
 
 // A pilot that is stopped on the way knows no more than its first draw: 20 answers, all bounds hold.

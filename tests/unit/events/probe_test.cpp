@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "deeptail/tensors.h"
+#include "sizes.h"
 #include "unit/chain_law.h"
 #include "unit/model/reference_forward.h"
 
@@ -60,7 +61,7 @@ TEST(Probe, IsTheResidualOfItsLayerAndPosition) {
 
 // The scorer of an event, held and proposed, against texts one by one.
 TEST(Probe, ScorerDecidesAsOneByOneForAnyThreads) {
-  constexpr std::size_t kLongestPrompt = 9, n = 60;
+  constexpr std::size_t kLongestPrompt = 9, n = sized(60, 20);
   const ChainLaw law(kLongestPrompt, probed().config().d_vocab);
   for (const auto& [place, index] : {std::pair{ProbeFile::Place::kPrompt, std::size_t{0}},
                                      std::pair{ProbeFile::Place::kIndex, std::size_t{1}}}) {

@@ -36,7 +36,7 @@ TEST(PageData, HoldsWhatFiguresNeed) {
   EXPECT_NEAR(json["items"]["p"][0].get<double>(), std::log10(0.2), 1e-4);
   EXPECT_EQ(json["targets"][0][3], "</script><b>");
   EXPECT_EQ(json["scores"][1]["loss"][kItakuraSaito][0], "inf");
-  EXPECT_EQ(json["experiments"].size(), 6u);
+  EXPECT_EQ(json["experiments"].size(), 8u);
   EXPECT_EQ(json["whitening"]["why_none"], "no model");
   EXPECT_EQ(json["profiles"][3]["alpha"], 4.0);
 }
@@ -78,7 +78,7 @@ TEST(Page, TemplateMustHoldTheMarkerOnce) {
 TEST(Tables, BestIsBoldAndNamesAreEscaped) {
   ThreadPool pool(1);
   const std::vector<TableFile> files = report_tables(make_report(two_methods(), pool));
-  EXPECT_EQ(files.size(), 14u);
+  EXPECT_EQ(files.size(), 15u);
   const std::string md = table(files, "loss-benchmarking.md"), tex = table(files, "loss-benchmarking.tex");
   EXPECT_NE(md.find("| Dist. | qld | mc/2^4\\_b | noise of the truth |"), std::string::npos) << md;
   EXPECT_NE(md.find("| d | **0."), std::string::npos) << md;

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 
+#include "core/gzip.h"
 #include "core/write_file.h"
+#include "runs/packed_run.h"
 #include "runs/run_folder.h"
 
 namespace deeptail {
@@ -63,6 +65,36 @@ TEST(ExportedRun, IsOneMomentOfTheFolder) {
   EXPECT_EQ(jsonl_of(snapshot), line + "\n");
   EXPECT_EQ(read_snapshot(folder).run.items.size(), 2u);
   fs::remove_all(folder);
+}
+
+std::string refusal(const std::string& path) {
+  try {
+    read_run(path);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(PackedRun, ReadsLikeItsFolder) {
+  const std::string folder = std::string(DEEPTAIL_TEST_DATA) + "/report/run";
+  std::string path = (fs::temp_directory_path() / "deeptail-packed-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(path.data()), nullptr);
+  const std::string file = path + "/run.gz";
+  const std::string packed = packed_run(read_snapshot(folder));
+  write_file(file, packed);
+  EXPECT_EQ(csv_of(read_run(file)), csv_of(read_run(folder)));
+  EXPECT_EQ(to_json(read_run(file).header), to_json(read_run(folder).header));
+  EXPECT_EQ(packed_run(read_snapshot(file)), packed) << "packed again";
+  write_file(file, packed.substr(0, packed.size() / 2));
+  EXPECT_NE(refusal(file).find("ends too early"), std::string::npos);
+  write_file(file, gzipped("{}"));
+  EXPECT_NE(refusal(file).find("found no lines"), std::string::npos);
+  std::string text = gunzipped(packed, "file");
+  text[text.find("log10_p") + 12] ^= 1;
+  write_file(file, gzipped(text));
+  EXPECT_NE(refusal(file).find("checksum"), std::string::npos) << refusal(file);
+  fs::remove_all(path);
 }
 
 }  // namespace

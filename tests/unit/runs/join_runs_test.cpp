@@ -78,5 +78,21 @@ TEST(JoinRuns, RefusesWhatDoesNotFit) {
   expect_not_joined([&] { join_runs({}); }, "no runs");
 }
 
+TEST(CompleteTargets, AreThoseOfEverySettingAndReplica) {
+  auto run = run_to_join("a", {1, 2});
+  RunItem other = item_to_join("a", 1);
+  other.variant = "qld";
+  run.items.push_back(other);
+  std::vector<RunItem> kept = complete_targets(run).items;
+  ASSERT_EQ(kept.size(), 2u);
+  for (const RunItem& item : kept) EXPECT_EQ(item.target, std::vector<TokenId>{1});
+  other.replica = 1;
+  run.items.push_back(other);
+  other.target = {2};
+  run.items.push_back(other);
+  EXPECT_EQ(complete_targets(run).items.size(), 3u) << "the second target lacks the first replica";
+  EXPECT_EQ(complete_targets(run_to_join("a", {1, 2})).items.size(), 2u);
+}
+
 }  // namespace
 }  // namespace deeptail

@@ -21,9 +21,14 @@ TEST(Kernels, LeaveTheRestrictedPriorAsItIs) {
       // Score: the first coordinate, and the level its upper tenth.
       ClosedFormProblem problem{.shape = EventShape::kMax, .prior = kind, .dim = dim, .n_margins = 1};
       ClosedFormScore score(problem);
-      ContinuousParticles particles(
-          prior, score, {.kind = kernel, .moves = 8, .burn_in = 0, .step_size = 0.3, .frozen_steps = {0.3}},
-          pool);
+      ContinuousParticles particles(prior, score,
+                                    {.kind = kernel,
+                                     .moves = 8,
+                                     .burn_in = 0,
+                                     .step_size = 0.3,
+                                     .tail_every = 3,
+                                     .frozen_steps = {0.3}},
+                                    pool);
       particles.sample(n, 11);
       const auto tail = [&](double x) {
         return kind == PriorKind::kGaussian ? normal_tail(x) : student_t_tail(x / prior.scale(), 5);
@@ -79,6 +84,13 @@ TEST(ClosedForm, ThresholdsInvertTheProbability) {
               -2.0 * std::log(1e-4), 1e-9);
   EXPECT_NEAR(make_problem(EventShape::kLinear, PriorKind::kStudentT, 8, 1e-4, KernelKind::kMala).threshold,
               9.677566, 1e-5);
+  // A sum of one coordinate is the coordinate.
+  EXPECT_NEAR(make_problem(EventShape::kSum, PriorKind::kStudentT, 1, 1e-4, KernelKind::kMala).threshold,
+              9.677566, 1e-5);
+  // By 16 steps of numerical convolution (tests/reference/t_sum_tail.py).
+  EXPECT_NEAR(
+      make_problem(EventShape::kSum, PriorKind::kStudentT, 16, 2.17454e-7, KernelKind::kMala).threshold, 60.0,
+      1e-3);
 }
 
 // Few particles of one problem; the statistical test has the rest. Five standard deviations: one in 10^6.

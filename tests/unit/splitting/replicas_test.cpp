@@ -83,6 +83,10 @@ TEST(Replicas, LowerBoundsKnowOfThoseThatAreMissing) {
   EXPECT_NEAR(all.log_low, all.log_p + std::log(0.025), 1e-12);
   EXPECT_NEAR(some.log_low, all.log_low + std::log(0.25), 1e-12);
   EXPECT_NEAR(some.log_certain_low, all.log_certain_low + std::log(0.25), 1e-12);
+  const ReplicaSummary biased = combine_replicas(runs, 0.95, kNotUnbiased);
+  EXPECT_LT(biased.log_low, all.log_low - 1.0);
+  EXPECT_EQ(biased.log_certain_low, -kInfinity);
+  EXPECT_EQ(biased.log_high, all.log_high);
 }
 
 TEST(Replicas, DisagreementIsNoticed) {

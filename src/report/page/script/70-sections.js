@@ -117,6 +117,8 @@ const EXPERIMENT_TITLES = {
   asymmetry: 'α above 1.5 makes underestimates cost more',
   'standard-losses': 'α spans the asymmetry of the standard losses',
   'scale-dependence': 'Only squared error depends on the scale of q',
+  'loss-properties': 'A proper loss asks for the mean of what the truth may be',
+  'use-cases': 'What the four profiles make of the same error',
 };
 
 const HALF_READ =

@@ -22,13 +22,28 @@ constexpr SettingRow kKernel{.key = "kernel",
                              .kind = SettingKind::kChoice,
                              .words = EnumNames<KernelKind>::kAll,
                              .usual = "mala"};
+constexpr SettingRow kTailEvery{
+    .key = "tail_every",
+    .help = "Under a t prior, every so many moves of rwmh and mala one of pcn, for the tails; 0: none",
+    .least = 0,
+    .usual = "8"};
 constexpr SettingRow kStart{.key = "start",
                             .help = "Particles start at calibration activations or at draws from the prior",
                             .kind = SettingKind::kChoice,
                             .words = EnumNames<GaStart>::kAll,
                             .usual = "calibration"};
-constexpr const SettingRow* kGaAmlsSettings[] = {&kCalibration, &kParticles, &kReplicas, &kMoves, &kStepSize,
-                                                 &kPrior,       &kKernel,    &kStart,    &kDevice};
+constexpr const SettingRow* kGaAmlsSettings[] = {&kCalibration, &kParticles, &kReplicas,  &kMoves, &kStepSize,
+                                                 &kPrior,       &kKernel,    &kTailEvery, &kStart, &kDevice};
+
+void run_ga_amls_many(const GaAmlsConfig& config, std::span<const MethodTask> tasks, const Answers& answers,
+                      const Watch& watch) {
+  std::vector<GaAmlsTask> all;
+  for (const auto& [question, seed] : tasks)
+    all.push_back({.target = *question.next_token(), .seed = seed, .likely_log_p = question.likely_log_p});
+  const Question& first = tasks.front().question;
+  ThreadPool pool;
+  ga_amls_many(*first.head, *first.activations, all, config, answers, kGaTargetsAtOnce, pool, watch);
+}
 
 Method make_ga_amls(SettingReader& s) {
   GaAmlsConfig config;
@@ -39,21 +54,26 @@ Method make_ga_amls(SettingReader& s) {
   s.take(kStepSize, config.kernel.step_size);
   s.take(kPrior, config.prior);
   s.take(kKernel, config.kernel.kind);
+  s.take(kTailEvery, config.kernel.tail_every);
   s.take(kStart, config.start);
   s.take(kDevice, config.device);
   config.kernel.burn_in = std::min(config.kernel.burn_in, (config.kernel.moves + 1) / 2);
   config.validate();
-  return {.calibration = calibration,
-          .needs_next_token = true,
-          .device = config.device,
-          .bytes = [config](std::size_t n, std::size_t d) { return ga_amls_bytes(config, n, d); },
-          .run =
-              [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
-                GaAmlsConfig c = config;
-                c.seed = seed;
-                c.likely_log_p = q.likely_log_p;
-                return ga_amls(*q.head, *q.activations, *q.next_token(), c, pool, watch);
-              }};
+  Method method{.calibration = calibration,
+                .needs_next_token = true,
+                .device = config.device,
+                .bytes = [config](std::size_t n, std::size_t d) { return ga_amls_bytes(config, n, d); },
+                .run =
+                    [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+                      GaAmlsConfig c = config;
+                      c.seed = seed;
+                      c.likely_log_p = q.likely_log_p;
+                      return ga_amls(*q.head, *q.activations, *q.next_token(), c, pool, watch);
+                    }};
+  if (config.device == Device::kCuda)
+    method.run_many = [config](std::span<const MethodTask> tasks, const Answers& answers,
+                               const Watch& watch) { run_ga_amls_many(config, tasks, answers, watch); };
+  return method;
 }
 
 }  // namespace
