@@ -22,8 +22,8 @@ struct EventSpec {
   EventKind kind = EventKind::kContains;
   std::string value = {};         // text, pattern, command or file
   std::vector<TokenId> ids = {};  // of kTarget and kTokensAny
-  std::size_t within = 0;         // tokens of the continuation; 0 of kStartsWith: as many as its text has bytes
-  double threshold = 0.0;         // of kJudge and kProbe
+  std::size_t within = 0;  // tokens of the continuation; 0 of kStartsWith: as many as its text has bytes
+  double threshold = 0.0;  // of kJudge and kProbe
   friend bool operator==(const EventSpec&, const EventSpec&) = default;
 
   bool has_threshold() const { return kind == EventKind::kJudge || kind == EventKind::kProbe; }

@@ -169,7 +169,8 @@ std::unique_ptr<Event> make_event(const EventOptions& o, const LoadedModel& mode
     throw InputError("{}: expected --within, the number of tokens of the continuation", given.front());
   const SamplingConfig sampling = deployed_sampling(o, model);
   if (o.sampled)
-    return make_text_event({.kind = EventKind::kTarget, .ids = {targets.begin(), targets.end()}}, sampling, model);
+    return make_text_event({.kind = EventKind::kTarget, .ids = {targets.begin(), targets.end()}}, sampling,
+                           model);
   const EventSpec spec = specs_of(o).front();
   if (spec.has_threshold()) return make_scored_event(spec, sampling, score_settings(o), model);
   return make_text_event(spec, sampling, model);

@@ -107,7 +107,8 @@ void fill_forecast(Estimate& e, const std::vector<double>& log_p, std::uint64_t 
 
 constexpr const SettingRow* kForecastSettings[] = {&kBudget};
 
-Estimate run_forecast(const Question& q, double budget, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+Estimate run_forecast(const Question& q, double budget, std::uint64_t seed, ThreadPool& pool,
+                      const Watch& watch) {
   const ContinuationEvent& event = *q.event->continuation();
   if (event.pattern().kind != name_of(EventKind::kStartsWith))
     throw InputError(
@@ -132,10 +133,10 @@ Method make_forecast(SettingReader& s) {
   double budget = 0.0;
   s.take(kBudget, budget);
   check_text_budget(budget, "forecast");
-  return pattern_method(budget,
-                        [budget](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
-                          return run_forecast(q, static_cast<double>(texts_of(budget, q)), seed, pool, watch);
-                        });
+  return pattern_method(
+      budget, [budget](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+        return run_forecast(q, static_cast<double>(texts_of(budget, q)), seed, pool, watch);
+      });
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ Method pattern_method(double budget, decltype(Method::run) run) {
 
 namespace {
 
-constexpr SettingRow kBranchCount{.key = "branches",
-                                  .help = "Tries to finish the pattern in each text; default: as a pilot says"};
+constexpr SettingRow kBranchCount{
+    .key = "branches", .help = "Tries to finish the pattern in each text; default: as a pilot says"};
 constexpr SettingRow kLevels{.key = "levels",
                              .help = "Split on what texts may pay, or take their mean",
                              .kind = SettingKind::kChoice,
@@ -44,12 +44,12 @@ Method make_payoff(SettingReader& s) {
   s.take(kBranchCount, config.branches);
   s.take(kLevels, config.levels);
   config.validate();
-  return pattern_method(config.budget,
-                        [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
-                          PayoffConfig c = config;
-                          c.seed = seed;
-                          return payoff(*q.model, *q.law, *q.event->continuation(), c, pool, watch);
-                        });
+  return pattern_method(
+      config.budget, [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+        PayoffConfig c = config;
+        c.seed = seed;
+        return payoff(*q.model, *q.law, *q.event->continuation(), c, pool, watch);
+      });
 }
 
 struct AutoConfig {
@@ -111,10 +111,8 @@ Method make_auto(SettingReader& s) {
                 return static_cast<std::uint64_t>(
                     config.budget > 0.0 ? config.budget : tokensplit_budget(q.model->config(), *q.law));
               },
-          .run =
-              [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
-                return run_auto(config, q, seed, pool, watch);
-              }};
+          .run = [config](const Question& q, std::uint64_t seed, ThreadPool& pool,
+                          const Watch& watch) { return run_auto(config, q, seed, pool, watch); }};
 }
 
 }  // namespace

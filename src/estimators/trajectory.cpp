@@ -166,12 +166,12 @@ Method make_trajectory(SettingReader& s) {
   s.take(kReplicas, config.replicas);
   s.take(kPathCount, config.paths);
   config.validate();
-  return pattern_method(config.budget,
-                        [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
-                          TrajectoryConfig c = config;
-                          c.seed = seed;
-                          return trajectory(*q.model, *q.law, *q.event->continuation(), c, pool, watch);
-                        });
+  return pattern_method(
+      config.budget, [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+        TrajectoryConfig c = config;
+        c.seed = seed;
+        return trajectory(*q.model, *q.law, *q.event->continuation(), c, pool, watch);
+      });
 }
 
 }  // namespace

@@ -96,7 +96,8 @@ std::unique_ptr<Event> event_of_json(const JsonNode& json, const LoadedModel* mo
   const bool sampled = json.has("sampled") && json.at("sampled").boolean();
   if (kind == "target" && !sampled) {
     if (json.value().size() > (json.has("sampled") ? 2 : 1))
-      throw InputError("{}: the most likely next token is not drawn; expected \"sampled\": true", json.where());
+      throw InputError("{}: the most likely next token is not drawn; expected \"sampled\": true",
+                       json.where());
     return std::make_unique<NextToken>(Target(tokens_of(what, tokenizer), head));
   }
   if (model == nullptr)

@@ -107,8 +107,7 @@ OrderedJson json_of(const EventSpec& spec) {
     out[key] = spec.ids;
   else
     out[key] = spec.value;
-  if (spec.within > 0 && spec.kind != EventKind::kTarget)
-    out["within"] = spec.within;
+  if (spec.within > 0 && spec.kind != EventKind::kTarget) out["within"] = spec.within;
   if (spec.has_threshold()) out["threshold"] = spec.threshold;
   return out;
 }

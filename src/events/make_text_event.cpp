@@ -56,8 +56,8 @@ std::vector<TokenId> stop_tokens(std::string_view stop, const LoadedModel& model
                    printable(model.name));
 }
 
-EventAutomaton make_event_automaton(const EventSpec& spec, std::span<const TokenId> stop, const TokenTexts* texts,
-                                    const LoadedModel& model) {
+EventAutomaton make_event_automaton(const EventSpec& spec, std::span<const TokenId> stop,
+                                    const TokenTexts* texts, const LoadedModel& model) {
   const std::size_t d_vocab = model.config().d_vocab;
   if (spec.has_ids()) {
     for (const TokenId id : spec.ids)
@@ -77,12 +77,11 @@ std::unique_ptr<ContinuationEvent> make_text_event(const EventSpec& spec, Sampli
   std::optional<TokenTexts> texts;
   if (model.tokenizer) texts = token_texts(model.tokenizer->tokenizer, model.config().d_vocab);
   EventAutomaton made = make_event_automaton(spec, sampling.stop, texts ? &*texts : nullptr, model);
-  TextPattern pattern{
-      .kind = std::string(name_of(spec.has_ids() ? EventKind::kTokensAny : spec.kind)),
-      .value = spec.has_ids() ? fmt::format("{}", fmt::join(spec.ids, ",")) : spec.value,
-      .automaton = std::move(made.automaton),
-      .dfa = std::move(made.dfa),
-      .texts = std::move(texts)};
+  TextPattern pattern{.kind = std::string(name_of(spec.has_ids() ? EventKind::kTokensAny : spec.kind)),
+                      .value = spec.has_ids() ? fmt::format("{}", fmt::join(spec.ids, ",")) : spec.value,
+                      .automaton = std::move(made.automaton),
+                      .dfa = std::move(made.dfa),
+                      .texts = std::move(texts)};
   if (sampling.max_tokens == 0)
     throw InputError("expected the number of tokens within which the model {} it", verb_of(spec.kind));
   sampling.validate(model.config().d_vocab);
@@ -90,7 +89,8 @@ std::unique_ptr<ContinuationEvent> make_text_event(const EventSpec& spec, Sampli
                              spec.has_ids() ? pattern.value : quoted_text(pattern.value));
   if (sampling.max_tokens > 1 || !spec.has_ids())
     pattern.text += fmt::format(" within {} tokens", sampling.max_tokens);
-  return std::make_unique<ContinuationEvent>(std::make_shared<const TextPattern>(std::move(pattern)), sampling);
+  return std::make_unique<ContinuationEvent>(std::make_shared<const TextPattern>(std::move(pattern)),
+                                             sampling);
 }
 
 }  // namespace deeptail

@@ -20,7 +20,7 @@ struct EventAutomaton {
   TokenAutomaton automaton;
 };
 // texts: null where the model has no tokenizer; stop: tokens that end a text. Throws InputError.
-EventAutomaton make_event_automaton(const EventSpec& spec, std::span<const TokenId> stop, const TokenTexts* texts,
-                                    const LoadedModel& model);
+EventAutomaton make_event_automaton(const EventSpec& spec, std::span<const TokenId> stop,
+                                    const TokenTexts* texts, const LoadedModel& model);
 
 }  // namespace deeptail

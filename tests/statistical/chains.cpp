@@ -27,8 +27,15 @@ class ChainModel {
   const Transformer& model() const { return model_; }
 
  private:
-  static constexpr TinyLlama kLlama{.vocab = kVocab, .width = 16, .hidden = 32, .kv_heads = 2, .context = 64,
-                                    .attention = 0.5, .attention_out = 0.0, .mlp = 0.4, .head = 0.4};
+  static constexpr TinyLlama kLlama{.vocab = kVocab,
+                                    .width = 16,
+                                    .hidden = 32,
+                                    .kv_heads = 2,
+                                    .context = 64,
+                                    .attention = 0.5,
+                                    .attention_out = 0.0,
+                                    .mlp = 0.4,
+                                    .head = 0.4};
   RandomTensors tensors_;
   Transformer model_;
 };

@@ -51,16 +51,16 @@ struct SeedTally {
   double coverage() const { return held / n; }
   static constexpr const char* kHeader = "seeds,mean,error,z,sd,said_sd,held,below,above,zeros,work";
   std::string csv() const {
-    return fmt::format("{:.0f},{:.5f},{:.5f},{:.2f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.0f}", n, mean(),
-                       error(), z(), std::sqrt(variance()), std::sqrt(said / n), coverage(), below / n, above / n,
-                       zeros / n, work / n);
+    return fmt::format("{:.0f},{:.5f},{:.5f},{:.2f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.0f}", n,
+                       mean(), error(), z(), std::sqrt(variance()), std::sqrt(said / n), coverage(),
+                       below / n, above / n, zeros / n, work / n);
   }
 };
 
 // What a run found, by question, for another run to add: the question, then the tally's numbers, all separated by tabs.
 inline void write_tally(std::ostream& out, const std::string& question, const SeedTally& t) {
-  out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", question, t.n, t.sum, t.squares, t.held, t.below,
-                     t.above, t.zeros, t.work, t.said);
+  out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", question, t.n, t.sum, t.squares, t.held,
+                     t.below, t.above, t.zeros, t.work, t.said);
 }
 inline std::map<std::string, SeedTally> read_tallies(const std::vector<std::string>& files) {
   std::map<std::string, SeedTally> out;
@@ -71,8 +71,8 @@ inline std::map<std::string, SeedTally> read_tallies(const std::vector<std::stri
       const std::size_t tab = line.find('\t');
       if (tab == std::string::npos) throw InputError("{}: expected tabs in \"{}\"", file, line);
       SeedTally t;
-      std::istringstream(line.substr(tab)) >> t.n >> t.sum >> t.squares >> t.held >> t.below >> t.above >> t.zeros >>
-          t.work >> t.said;
+      std::istringstream(line.substr(tab)) >> t.n >> t.sum >> t.squares >> t.held >> t.below >> t.above >>
+          t.zeros >> t.work >> t.said;
       out[line.substr(0, tab)] += t;
     }
   }

@@ -178,8 +178,10 @@ bool summarise(const std::vector<Cell>& cells, const std::vector<Estimator>& all
   }
   // Were they normal, so many would be beyond 3 by chance, and any beyond `most` in one run of a hundred (Bonferroni).
   const double most = normal_upper_quantile(0.005 / std::max(1.0, all_means));
-  fmt::print("{:.0f} means, {:.0f} beyond 3 standard errors ({:.1f} by chance), the farthest at {:.2f} (limit {:.2f})\n",
-             all_means, all_far, 2.0 * normal_tail(3.0) * all_means, farthest, most);
+  fmt::print(
+      "{:.0f} means, {:.0f} beyond 3 standard errors ({:.1f} by chance), the farthest at {:.2f} (limit "
+      "{:.2f})\n",
+      all_means, all_far, 2.0 * normal_tail(3.0) * all_means, farthest, most);
   return good && farthest < most;
 }
 

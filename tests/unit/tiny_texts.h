@@ -65,7 +65,8 @@ class TinyModel {
 class TinyPrompts final : public InputLaw {
  public:
   static constexpr std::size_t kCount = 8;
-  TinyPrompts() : facts_{.name = "tiny prompts", .sha256 = "", .d_vocab = kTinyVocab, .n_parts = 1, .max_length = 3} {}
+  TinyPrompts()
+      : facts_{.name = "tiny prompts", .sha256 = "", .d_vocab = kTinyVocab, .n_parts = 1, .max_length = 3} {}
   const LawFacts& facts() const override { return facts_; }
   std::size_t first_position(std::size_t) const override { return 0; }
   void make(std::span<const std::uint64_t> parts, Inputs& out, ThreadPool&) const override {
@@ -96,12 +97,13 @@ inline TokenTexts tiny_token_texts() { return {.text = kTinyTexts, .first = {}};
 
 inline std::shared_ptr<const TextPattern> tiny_pattern(const std::string& kind, const ByteDfa& dfa) {
   const std::vector<TokenId> stop = {kTinyStop};
-  return std::make_shared<const TextPattern>(TextPattern{.kind = kind,
-                                                         .value = kind,
-                                                         .automaton = TokenAutomaton(dfa, tiny_token_texts(), stop),
-                                                         .dfa = dfa,
-                                                         .texts = tiny_token_texts(),
-                                                         .text = kind});
+  return std::make_shared<const TextPattern>(
+      TextPattern{.kind = kind,
+                  .value = kind,
+                  .automaton = TokenAutomaton(dfa, tiny_token_texts(), stop),
+                  .dfa = dfa,
+                  .texts = tiny_token_texts(),
+                  .text = kind});
 }
 
 // a(b|c)*d, by hand.
@@ -122,14 +124,13 @@ inline std::vector<TinyEvent> tiny_events() {
                     [](const std::string& text, auto) { return text.starts_with("bab"); }});
   events.push_back({"contains abca", tiny_pattern("contains", contains("abca")),
                     [](const std::string& text, auto) { return text.find("abca") != std::string::npos; }});
-  events.push_back({"tokens 3 or 6",
-                    std::make_shared<const TextPattern>(
-                        TextPattern{.kind = "tokens-any",
-                                    .value = "3,6",
-                                    .automaton = TokenAutomaton::any_of(any, kTinyVocab, stop)}),
-                    [](const std::string&, std::span<const TokenId> tokens) {
-                      return std::any_of(tokens.begin(), tokens.end(), [](TokenId t) { return t == 3 || t == 6; });
-                    }});
+  events.push_back(
+      {"tokens 3 or 6",
+       std::make_shared<const TextPattern>(TextPattern{
+           .kind = "tokens-any", .value = "3,6", .automaton = TokenAutomaton::any_of(any, kTinyVocab, stop)}),
+       [](const std::string&, std::span<const TokenId> tokens) {
+         return std::any_of(tokens.begin(), tokens.end(), [](TokenId t) { return t == 3 || t == 6; });
+       }});
   return events;
 }
 // Where regular expressions are there.
@@ -160,7 +161,8 @@ class TinyTruth {
     const std::size_t drawn = tokens.size() - prompt;
     if (drawn == sampling_.max_tokens || (drawn > 0 && tokens.back() == kTinyStop)) {
       std::string text;
-      for (std::size_t i = prompt; i < tokens.size(); ++i) text += kTinyTexts[static_cast<std::size_t>(tokens[i])];
+      for (std::size_t i = prompt; i < tokens.size(); ++i)
+        text += kTinyTexts[static_cast<std::size_t>(tokens[i])];
       return event.happens(text, std::span(tokens).subspan(prompt)) ? 1.0 : 0.0;
     }
     const std::vector<double>& p = law(tokens);

@@ -28,9 +28,10 @@ double log_most_of_weights(const WeightSums& sums, double confidence) {
   constexpr std::uint64_t kFewPayers = 4;
   const auto n = static_cast<double>(sums.count);
   const double squares = std::exp(sums.log_sum_squares - 2.0 * sums.log_sum), spread = squares - 1.0 / n;
-  const double largest = sums.positive < kFewPayers && sums.positive < sums.count
-                             ? std::exp(std::min(-sums.log_sum, 300.0))
-                             : sums.largest_share() * std::max(0.0, spread / squares);  // 0 where all pay alike
+  const double largest =
+      sums.positive < kFewPayers && sums.positive < sums.count
+          ? std::exp(std::min(-sums.log_sum, 300.0))
+          : sums.largest_share() * std::max(0.0, spread / squares);  // 0 where all pay alike
   const double variance = std::max(0.0, spread) + largest * largest, mean = 1.0 + largest;
   if (!(variance > 1e-12)) return 0.0;
   const double degrees = 2.0 * mean * mean / variance;
