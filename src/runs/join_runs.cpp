@@ -68,9 +68,9 @@ Run join_runs(std::vector<Run> runs) {
 }
 
 Run complete_targets(Run run) {
-  using Target = std::tuple<std::string, std::string, std::vector<TokenId>>;
+  using Place = std::tuple<std::string, std::string, std::vector<TokenId>>;
   std::set<std::pair<std::string, std::uint64_t>> settings;  // and replicas
-  std::map<Target, std::size_t> have;
+  std::map<Place, std::size_t> have;
   for (const RunItem& item : run.items) {
     settings.emplace(item.variant, item.replica);
     ++have[{item.model, item.dist, item.target}];
