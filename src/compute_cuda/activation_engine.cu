@@ -98,8 +98,9 @@ std::vector<std::vector<float>> ActivationEngine::scores(std::span<const std::si
   for (const std::size_t slot : slots) {
     const std::uint32_t own = s.memory.sizes[slot];
     all_candidates<<<row_blocks(own), kRowThreads>>>(
-        static_cast<std::uint32_t>(slot), static_cast<std::uint32_t>(s.memory.first_row(slot)), own, n, s.memory.d,
-        s.memory.stride, s.memory.u.data(), s.memory.groups.data(), s.scorer.candidates(s.count.data()));
+        static_cast<std::uint32_t>(slot), static_cast<std::uint32_t>(s.memory.first_row(slot)), own, n,
+        s.memory.d, s.memory.stride, s.memory.u.data(), s.memory.groups.data(),
+        s.scorer.candidates(s.count.data()));
     n += own;
   }
   s.scorer.run(n, s.count.data(), [] {});

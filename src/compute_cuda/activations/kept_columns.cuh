@@ -51,8 +51,9 @@ class KeptWorker {
   __device__ void fill() {
     if (threadIdx.x % 32 != 0 || first_row_tile_ >= row_tiles_) return;
     const std::uint32_t bytes = (end_tile_ - first_tile_) * pieces() * kColumnPieceBytes;
-    copy(s_.columns, reinterpret_cast<const unsigned char*>(a_.w) +
-                         static_cast<std::size_t>(first_tile_) * pieces() * kColumnPieceBytes,
+    copy(s_.columns,
+         reinterpret_cast<const unsigned char*>(a_.w) +
+             static_cast<std::size_t>(first_tile_) * pieces() * kColumnPieceBytes,
          bytes, s_.loaded);
     const std::uint32_t row_bytes = pieces() * kRowPieceBytes;
     std::uint32_t i = 0;
@@ -60,8 +61,8 @@ class KeptWorker {
       const std::uint32_t slot = i % kKeptStages;
       if (i >= kKeptStages) barrier_wait(&s_.free[slot], (i / kKeptStages - 1) & 1);
       copy(s_.rows[slot],
-           reinterpret_cast<const unsigned char*>(a_.y) + static_cast<std::size_t>(tile) * row_bytes, row_bytes,
-           s_.filled[slot]);
+           reinterpret_cast<const unsigned char*>(a_.y) + static_cast<std::size_t>(tile) * row_bytes,
+           row_bytes, s_.filled[slot]);
     }
   }
 
@@ -85,8 +86,10 @@ class KeptWorker {
 
  private:
   __device__ int pieces() const { return a_.width / kTileDepth; }
-  __device__ static void copy(void* to, const unsigned char* from, std::uint32_t bytes, std::uint64_t& barrier) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(address_of(&barrier)), "r"(bytes)
+  __device__ static void copy(void* to, const unsigned char* from, std::uint32_t bytes,
+                              std::uint64_t& barrier) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(address_of(&barrier)),
+                 "r"(bytes)
                  : "memory");
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];\n" ::"r"(

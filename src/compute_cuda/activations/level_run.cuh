@@ -40,8 +40,8 @@ struct PointMemory {
   DeviceArray<double> cumulative;       // of the groups
   DeviceArray<Population> populations;  // [slots]
   DeviceArray<std::uint32_t> moving;    // slots
-  DeviceArray<float> u, next, before;  // [rows, stride]; next: proposed, or where resampling writes
-  DeviceArray<std::uint8_t> flipped;   // [rows]: while moving, it is in next; else 0
+  DeviceArray<float> u, next, before;   // [rows, stride]; next: proposed, or where resampling writes
+  DeviceArray<std::uint8_t> flipped;    // [rows]: while moving, it is in next; else 0
   DeviceArray<std::uint32_t> groups, next_groups;  // [rows], or empty
   DeviceArray<double> jump;                        // [slots, d, 4]
 

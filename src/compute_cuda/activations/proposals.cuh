@@ -113,7 +113,8 @@ struct ProposeArgs {
 template <MoveKernel kKind, bool kGaussian>
 __global__ void __launch_bounds__(kRowThreads) propose_points(const __grid_constant__ ProposeArgs a) {
   using KernelStep = Step<kKind, kGaussian>;
-  __shared__ alignas(KernelStep) unsigned char shared_step[sizeof(KernelStep)];  // its constants take many steps in fp64
+  __shared__ alignas(
+      KernelStep) unsigned char shared_step[sizeof(KernelStep)];  // its constants take many steps in fp64
   const std::uint32_t slot = a.moving.slots[blockIdx.y];
   const Population& population = a.moving.populations[slot];
   if (blockIdx.x * kRowWarps >= population.n) return;
@@ -144,8 +145,8 @@ __global__ void __launch_bounds__(kRowThreads) propose_points(const __grid_const
     }
     sums = {warp_sum(sums.change), warp_sum(sums.distance)};
     const double log_ratio = step.log_ratio(sums);
-    passes = log_ratio >= 0.0 ||
-             unit_double(even_slot(keyed_words(key, Stream::kMoveAccept, 0))) < exp(log_ratio);
+    passes =
+        log_ratio >= 0.0 || unit_double(even_slot(keyed_words(key, Stream::kMoveAccept, 0))) < exp(log_ratio);
   }
   const std::uint32_t place = take_place(a.out, passes, slot, row);
   if (!passes) return;
@@ -204,9 +205,10 @@ __global__ void __launch_bounds__(kRowThreads) gather_points(Moving moving, int 
 
 // All particles of a population as candidates, in order, from place `at` on. Counts them and all before.
 __global__ void __launch_bounds__(kRowThreads)
-    all_candidates(std::uint32_t slot, std::uint32_t first, std::uint32_t n, std::uint32_t at, int d, int stride,
-                   const float* u, const std::uint32_t* groups, Candidates out) {
-  const std::uint32_t number = blockIdx.x * kRowWarps + threadIdx.x / 32, row = first + number, place = at + number;
+    all_candidates(std::uint32_t slot, std::uint32_t first, std::uint32_t n, std::uint32_t at, int d,
+                   int stride, const float* u, const std::uint32_t* groups, Candidates out) {
+  const std::uint32_t number = blockIdx.x * kRowWarps + threadIdx.x / 32, row = first + number,
+                      place = at + number;
   if (number >= n) return;
   const int lane = threadIdx.x % 32;
   if (lane == 0) {

@@ -108,12 +108,18 @@ class DeviceTargets {
     }
     put(w_, slot, padded(columns, head.d, stride_));
     put(b_, slot, own);
-    put(only_, slot, std::vector<std::int32_t>{ids.size() == 1 ? static_cast<std::int32_t>(ids[0]) : kSeveralColumns});
+    put(only_, slot,
+        std::vector<std::int32_t>{ids.size() == 1 ? static_cast<std::int32_t>(ids[0]) : kSeveralColumns});
     put(in_tile_, slot, in_tile);
     put(columns_, slot, bits);
   }
   Targets view() const {
-    return {static_cast<int>(most_), static_cast<int>(stride_), w_.data(), b_.data(), only_.data(), in_tile_.data(),
+    return {static_cast<int>(most_),
+            static_cast<int>(stride_),
+            w_.data(),
+            b_.data(),
+            only_.data(),
+            in_tile_.data(),
             columns_.data()};
   }
 
@@ -227,10 +233,10 @@ class RowScorer {
 
   void prepare_kernels(bool plain) {
     const bool fits = columns_.width <= kResidentPieces * kTileDepth;
-    maxima_way_ = maxima_kernel(plain || !device_traits().hopper ? MaximaWay::kPlain
+    maxima_way_ = maxima_kernel(plain || !device_traits().hopper                        ? MaximaWay::kPlain
                                 : columns_fit(columns_.width, columns_.n_tiles, n_sm()) ? MaximaWay::kKept
-                                : fits                           ? MaximaWay::kResident
-                                                                 : MaximaWay::kStreamed);
+                                : fits                                                  ? MaximaWay::kResident
+                                       : MaximaWay::kStreamed);
     check(cudaFuncSetAttribute(maxima_way_.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(maxima_way_.bytes)),
           "shared memory");

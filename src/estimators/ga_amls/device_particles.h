@@ -76,7 +76,7 @@ class DeviceParticles {
   std::size_t n_ = 0;
   std::vector<std::uint32_t> parents_;  // of copies that are to be made before the next moves
   std::vector<float> scores_;           // [n], where they are known
-  double h_ = 0.0;  // goes on from level to level
+  double h_ = 0.0;                      // goes on from level to level
   std::uint64_t score_evals_ = 0;
   double seconds_ = 0.0;
   std::vector<float> downloaded_;
