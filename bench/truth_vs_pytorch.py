@@ -1,7 +1,9 @@
 """Inputs per second of `deeptail truth --device cuda` and of a compiled PyTorch model in fp16 that samples, runs and counts, in one
 run, with the share of the measured ceilings. Prints Markdown.
 
-    python3 bench/truth_vs_pytorch.py BINARY [--models dt-1l,dt-2l,dt-4l] [--dist hex] [--seconds 4]
+    python3 bench/truth_vs_pytorch.py BINARY [--models dt-1l,dt-2l,dt-4l] [--dist hex] [--seconds 4] [--batches 12,13] [--home FOLDER]
+
+--home: the folder that has models/ and distributions/.
 
 PyTorch: only the last position goes through the last block's query, output and MLP and through the unembedding; tokens come from lookup tables
 of 2^16 entries. torch.compile fuses what it can. The best batch size counts.
@@ -9,6 +11,7 @@ of 2^16 entries. torch.compile fuses what it can. The best batch size counts.
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -39,6 +42,9 @@ class Model:
         files = sorted(folder.glob("*.safetensors"))
         raw = {k: v.cuda().half() for f in files for k, v in safetensors.torch.load_file(f).items()}
         self.raw = raw
+        # Products want a multiple of 64 columns; those that are no token never win.
+        pad = -self.cfg["d_vocab"] % 64
+        self.unembed = (F.pad(raw["unembed.W_U"].t(), (0, 0, 0, pad)).contiguous(), F.pad(raw["unembed.b_U"], (0, pad), value=-6e4))
         self.layers = []
         for i in range(self.cfg["n_layers"]):
             at = f"blocks.{i}."
@@ -72,7 +78,7 @@ class Model:
             x = x + F.linear(z.transpose(1, 2).flatten(2), *w["o"])
             x = x + F.linear(F.gelu(F.linear(F.layer_norm(x, (d,), *w["ln2"], c["eps"]), *w["in"])), *w["out"])
         y = F.layer_norm(x[:, 0], (d,), raw["ln_final.w"], raw["ln_final.b"], c["eps"])
-        return F.linear(y, raw["unembed.W_U"].t(), raw["unembed.b_U"]).argmax(-1)
+        return F.linear(y, *self.unembed).argmax(-1)
 
 
 def pytorch_rate(model, tables, seconds, log_batches):
@@ -103,14 +109,15 @@ def pytorch_rate(model, tables, seconds, log_batches):
     return best, results[best]
 
 
-def deeptail_rate(binary, name, dist, flags, log_samples):
+def deeptail_rate(binary, home, name, dist, flags, log_samples):
     """Inputs per second, without what loading takes: from the times of two counts of different size."""
     times = []
     with tempfile.TemporaryDirectory() as folder:
         for k in (log_samples - 3, log_samples):
             start = time.time()
             subprocess.run([binary, "truth", "--model", name, "--dist", dist, "--samples", f"2^{k}", "--device", "cuda", *flags,
-                            "--quiet", "--out", f"{folder}/{k}.json"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+                            "--quiet", "--out", f"{folder}/{k}.json"], check=True, cwd=home, env={**os.environ, "DEEPTAIL_HOME": str(home)},
+                           stdout=subprocess.DEVNULL)
             times.append(time.time() - start)
     return ((1 << log_samples) - (1 << log_samples - 3)) / (times[1] - times[0])
 
@@ -152,10 +159,13 @@ def main():
     parser.add_argument("--models", default="dt-1l,dt-2l,dt-4l")
     parser.add_argument("--dist", default="hex")
     parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--batches", type=lambda text: [int(part) for part in text.split(",")], help="log2 of the sizes to try")
+    parser.add_argument("--home", type=pathlib.Path, default=ROOT)
     args = parser.parse_args()
     binary = str(pathlib.Path(args.binary).resolve())
     torch.backends.cuda.enable_cudnn_sdp(False)  # fails on large batches
-    dist = json.loads((ROOT / "distributions" / f"{args.dist}.json").read_text())
+    home = args.home.resolve()
+    dist = json.loads((home / "distributions" / f"{args.dist}.json").read_text())
     tables = lookup_tables(dist).cuda()
     macs, copied = ceilings()
     print(f"{torch.cuda.get_device_name()}, `{args.dist}`: measured ceilings {macs / 1e12:.0f} TMAC/s (fp16 product of 8192), "
@@ -163,10 +173,11 @@ def main():
     print("| model | deeptail M/s | near-ties decided again | PyTorch M/s (batch) | ratio | TMAC/s | of the ceiling |")
     print("|---|---|---|---|---|---|---|", flush=True)
     for name in args.models.split(","):
-        model = Model(ROOT / "models" / name)
-        deep = model.cfg["n_layers"] > 1
-        fast, exact = (deeptail_rate(binary, name, args.dist, flags, 27 if deep else 31) for flags in (["--near-tie", "0"], []))
-        theirs, log_batch = pytorch_rate(model, tables, args.seconds, (12, 13) if deep else (15, 17))
+        model = Model(home / "models" / name)
+        deep, wide = model.cfg["n_layers"] > 1, model.cfg["d_model"] > 128
+        log_samples = (22 if deep else 25) if wide else (27 if deep else 31)
+        fast, exact = (deeptail_rate(binary, home, name, args.dist, flags, log_samples) for flags in (["--near-tie", "0"], []))
+        theirs, log_batch = pytorch_rate(model, tables, args.seconds, args.batches or ((12, 13) if deep else (13, 14) if wide else (15, 17)))
         done = fast * multiply_adds(model.cfg, tables.shape[0])
         print(f"| {name} | {fast / 1e6:.1f} | {exact / 1e6:.1f} | {theirs / 1e6:.2f} (2^{log_batch}) | {fast / theirs:.1f}, "
               f"{exact / theirs:.1f} | {done / 1e12:.0f} | {100 * done / macs:.0f} % |", flush=True)

@@ -1,6 +1,6 @@
 // Events on what a model says after an input: a pattern in a continuation that is sampled as deployed, or greedy.
 //
-//   const auto event = make_text_event({.kind = TextEventKind::kContains, .value = " wizard", .within = 40}, model);
+//   const auto event = make_text_event({.kind = EventKind::kContains, .value = " wizard", .within = 40}, {}, model);
 //
 // The score is a guess of how nearly the pattern was finished: the largest chance, over the text's steps, to finish it
 // from there without starting anew, the larger the nearer the step's number is to drawing what is wanted. It comes from
@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "deeptail/enum_names.h"
 #include "deeptail/event.h"
+#include "deeptail/event_spec.h"
 #include "deeptail/load.h"
 #include "deeptail/patterns.h"
 #include "deeptail/sampling.h"
@@ -24,18 +24,12 @@ namespace [[gnu::visibility("default")]] deeptail {
 
 // What is looked for in a continuation.
 struct TextPattern {
-  std::string kind;   // "contains": of TextEventKind
+  std::string kind;   // "contains": of EventKind
   std::string value;  // as the user said it
   TokenAutomaton automaton;
   std::optional<ByteDfa> dfa = {};  // on the text: says where a match is; none: the pattern is one of tokens
   std::optional<TokenTexts> texts = {};  // none: tokens have no texts
   std::string text = {};                 // for people: contains " wizard"
-};
-
-enum class TextEventKind { kStartsWith, kContains, kMatches, kTokensAny };
-template <>
-struct EnumNames<TextEventKind> {
-  static constexpr std::string_view kAll[] = {"starts_with", "contains", "matches", "tokens_any"};
 };
 
 struct LearnConfig {
@@ -94,16 +88,10 @@ class ContinuationPayoff final : public ContinuationEvent {
   std::size_t branches_;
 };
 
-// An event in words, as a user gives it.
-struct TextEventSpec {
-  TextEventKind kind = TextEventKind::kContains;
-  std::string value;             // a text, or a regular expression; of tokens: ids, separated by commas
-  std::size_t within = 0;        // tokens of the continuation; 0: as many as a text to start with has bytes
-  SamplingConfig sampling = {};  // but for stop and max_tokens
-  std::string stop = "";         // a token, "eos", "none"; "": eos where the model's files name one
-};
-std::unique_ptr<ContinuationEvent> make_text_event(const TextEventSpec& spec, const LoadedModel& model);
-// The tokens that end a text.
+// Of a spec that is not of a judge or a probe. sampling: as deployed, with the tokens that end a text; its max_tokens is the spec's.
+std::unique_ptr<ContinuationEvent> make_text_event(const EventSpec& spec, SamplingConfig sampling,
+                                                   const LoadedModel& model);
+// The tokens that end a text. stop: a token, "eos" or "none"; "": eos where the model's files name one.
 std::vector<TokenId> stop_tokens(std::string_view stop, const LoadedModel& model);
 
 struct SaidText {

@@ -39,10 +39,12 @@ struct Truth {
   double q(TokenId token) const { return static_cast<double>(count(token)) / static_cast<double>(samples()); }
 };
 
-// The file form deeptail-truth-1. Reading throws InputError for anything that does not add up.
+// The file form deeptail-truth-1, as it is or compressed (gzip). Reading throws InputError for anything that does not add up.
 Truth parse_truth(std::string_view json, std::string_view where);
 Truth read_truth(const std::string& path);
 std::string to_json(const Truth& truth);
+// Compressed where the path ends in .gz.
+void write_truth(const std::string& path, const Truth& truth);
 
 // "deeptail seed 1, inputs 0 to 1048575".
 std::string describe(const TruthRange& range);

@@ -105,7 +105,7 @@ OrderedJson compare_truth_files(const JsonNode& arguments, const Watch&) {
 OrderedJson merge_truth_files(const JsonNode& arguments, const Watch&) {
   expect_keys(arguments, {"paths", "out"});
   const Truth merged = merge_truth(texts_or_none(arguments, "paths"));
-  if (arguments.has("out")) write_file(arguments.at("out").text(), to_json(merged));
+  if (arguments.has("out")) write_truth(arguments.at("out").text(), merged);
   return json_of(merged);
 }
 

@@ -29,21 +29,6 @@ std::size_t count_of(const std::string& text, const char* flag, std::size_t most
   return static_cast<std::size_t>(value);
 }
 
-TextEventSpec text_spec_of(const EventOptions& o, std::span<const TokenId> targets) {
-  TextEventSpec spec{.sampling = sampling_of(o), .stop = o.stop};
-  if (!o.within.empty()) spec.within = count_of(o.within, "--within", kMostTokens);
-  if (o.starts_with) spec.kind = TextEventKind::kStartsWith, spec.value = *o.starts_with;
-  if (o.contains) spec.kind = TextEventKind::kContains, spec.value = *o.contains;
-  if (o.matches) spec.kind = TextEventKind::kMatches, spec.value = *o.matches;
-  if (o.tokens_any) spec.kind = TextEventKind::kTokensAny, spec.value = *o.tokens_any;
-  if (o.sampled) {
-    spec.kind = TextEventKind::kTokensAny;
-    spec.value = fmt::format("{}", fmt::join(targets, ","));
-    spec.within = 1;
-  }
-  return spec;
-}
-
 ScoreSettings score_settings(const EventOptions& o) {
   ScoreSettings out;
   if (!o.judge_timeout.empty())
@@ -156,11 +141,9 @@ std::vector<EventSpec> specs_of(const EventOptions& o) {
     EventSpec& spec = out.emplace_back(EventSpec{.kind = kind, .value = *value});
     if (value->empty()) throw InputError("{}: expected text that is not empty", flag);
     if (kind == EventKind::kTokensAny) spec.ids = parse_ids(spec.value, flag), spec.value.clear();
-    if (kind == EventKind::kStartsWith)
-      spec.within = spec.value.size();
-    else if (!o.within.empty())
+    if (!o.within.empty())
       spec.within = count_of(o.within, "--within", kMostTokens);
-    else if (kind != EventKind::kProbe)
+    else if (kind != EventKind::kProbe && kind != EventKind::kStartsWith)
       throw InputError("{}: expected --within, the number of tokens of the continuation", flag);
     if (!spec.has_threshold()) return;
     if (o.threshold.empty()) throw InputError("{}: expected --threshold", flag);
@@ -184,9 +167,13 @@ std::unique_ptr<Event> make_event(const EventOptions& o, const LoadedModel& mode
   if (o.sampled && o.greedy) throw InputError("--sampled and --greedy: expected one of them");
   if (o.within.empty() && (o.contains || o.matches || o.tokens_any || o.judge))
     throw InputError("{}: expected --within, the number of tokens of the continuation", given.front());
-  if (o.judge || o.probe)
-    return make_scored_event(specs_of(o).front(), deployed_sampling(o, model), score_settings(o), model);
-  return make_text_event(text_spec_of(o, targets), model);
+  const SamplingConfig sampling = deployed_sampling(o, model);
+  if (o.sampled)
+    return make_text_event({.kind = EventKind::kTarget, .ids = {targets.begin(), targets.end()}}, sampling,
+                           model);
+  const EventSpec spec = specs_of(o).front();
+  if (spec.has_threshold()) return make_scored_event(spec, sampling, score_settings(o), model);
+  return make_text_event(spec, sampling, model);
 }
 
 std::unique_ptr<InputLaw> make_law(const PromptOptions& o, const LoadedModel& model) {

@@ -55,6 +55,11 @@ std::string on_cuda(const ModelConfig& c) {
   if (cuda::has_fast_kernels(c.arch, c.d_model, c.n_heads, c.d_head, c.d_mlp))
     return fmt::format("fp16 with a second look for inputs of up to {} tokens, nearly fp32 up to {}",
                        std::min(c.n_ctx, cuda::kMostFastPositions), std::min(c.n_ctx, cuda::kMostPositions));
+  if (cuda::has_wide_kernels(c.arch, c.d_model, c.n_heads, c.d_head, c.d_mlp))
+    return fmt::format(
+        "fp16 with a second look for inputs of up to {} tokens on compute capability 9.0, nearly fp32 up to "
+        "{}",
+        std::min(c.n_ctx, cuda::kMostFastPositions), std::min(c.n_ctx, cuda::kMostPositions));
   return fmt::format("nearly fp32, inputs of up to {} tokens", std::min(c.n_ctx, cuda::kMostPositions));
 }
 

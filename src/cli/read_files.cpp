@@ -42,7 +42,7 @@ void ReadFiles::add_subject(const std::string& model, const std::string& dist) {
   // A tokenizer may be shared by models, outside of their folders.
   if (const ModelConfig config = read_config(folder); !config.tokenizer_file.empty())
     add_file((fs::path(folder) / config.tokenizer_file).string());
-  add_file(find_distribution(dist));
+  if (!dist.empty()) add_file(find_distribution(dist));  // a prompt alone has no file
 }
 
 void ReadFiles::refuse_output(const std::string& out) const {

@@ -75,7 +75,7 @@ void merge(const FileOptions& o) {
   if (is_event_counts(o.files.at(0))) return merge_events(o);
   const Truth merged = merge_truth(o.files);
   merge_kept(o, merged);
-  write_file(o.out, to_json(merged));
+  write_truth(o.out, merged);
   fmt::print("{}: {} inputs of {} files\n", o.out, merged.samples(), o.files.size());
   for (const TruthRange& range : merged.ranges)
     if (range.source != merged.ranges[0].source) {
@@ -89,7 +89,7 @@ void merge(const FileOptions& o) {
 void import(const FileOptions& o) {
   refuse_own_files(o);
   const Truth truth = import_truth(o.files.at(0), o.model, o.dist);
-  write_file(o.out, to_json(truth));
+  write_truth(o.out, truth);
   fmt::print("{}: {} inputs, {} tokens seen\n", o.out, truth.samples(), truth.counts.size());
 }
 

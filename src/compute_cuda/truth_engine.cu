@@ -9,6 +9,7 @@
 
 #include "compute_cuda/fast/fast_forward.h"
 #include "compute_cuda/forward_engine.h"
+#include "compute_cuda/limits.h"
 #include "compute_cuda/tokens/count.cuh"
 #include "compute_cuda/tokens/sample.cuh"
 
@@ -23,6 +24,9 @@ constexpr double kRoundings = 10.0;
 
 std::size_t usual_batch(const DenseModel& m, bool fast) {
   if (!fast) return 1u << 16;
+  // Whole rounds of row tiles on all multiprocessors.
+  if (m.d_model == kWideFastModel)
+    return 128u * static_cast<unsigned>(device_traits().n_sm) * (m.n_layers == 1 ? 8 : 2);
   // Rows of the last block are in memory for more than one layer. A multiple of what thread blocks take at
   // once.
   return m.n_layers == 1 ? 1u << 20 : 960u * static_cast<unsigned>(device_traits().n_sm);

@@ -107,42 +107,36 @@ void fill_forecast(Estimate& e, const std::vector<double>& log_p, std::uint64_t 
 
 constexpr const SettingRow* kForecastSettings[] = {&kBudget};
 
+Estimate run_forecast(const Question& q, double budget, std::uint64_t seed, ThreadPool& pool,
+                      const Watch& watch) {
+  const ContinuationEvent& event = *q.event->continuation();
+  if (event.pattern().kind != name_of(EventKind::kStartsWith))
+    throw InputError(
+        "forecast looks at the chance that an answer starts with a text, of every prompt: "
+        "expected such an event");
+  if (event.sampling().greedy)
+    throw InputError("forecast needs a continuation that is sampled: a greedy one has no chances");
+  const Stopwatch stopwatch;
+  Estimate e{.method = "forecast", .guarantee = Guarantee::kModelBased, .seed = seed};
+  PromptChances found = sampled_chances(q, ContinuationPayoff(event, kForecastBranches),
+                                        derived_seed(seed, kForecastPart), budget, pool, watch);
+  fill_forecast(e, found.log_p, seed);
+  e.triggers = std::move(found.triggers);
+  e.cost.forward = found.work.forwards;
+  e.cost.flops = found.work.flops;
+  e.cost.forward_equivalents = found.work.flops / event.score_flops(q.model->config(), *q.law);
+  e.cost.seconds = stopwatch.seconds();
+  return e;
+}
+
 Method make_forecast(SettingReader& s) {
   double budget = 0.0;
   s.take(kBudget, budget);
-  if (budget != 0.0 && !(budget >= 100.0))
-    throw InputError("budget {}: forecast needs at least 100 texts", budget);
-  const auto texts = [budget](const Question& q) {
-    return static_cast<std::uint64_t>(budget > 0.0 ? budget
-                                                   : text_budget(q.model->config(), *q.law, *q.event));
-  };
-  return {
-      .settle = [texts](const Question& q, SettingValues& values) { set_value(values, kBudget, texts(q)); },
-      .needs_pattern = true,
-      .unit = "texts",
-      .work = texts,
-      .run =
-          [texts](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
-            const ContinuationEvent& event = *q.event->continuation();
-            if (event.pattern().kind != name_of(TextEventKind::kStartsWith))
-              throw InputError(
-                  "forecast looks at the chance that an answer starts with a text, of every prompt: "
-                  "expected such an event");
-            if (event.sampling().greedy)
-              throw InputError("forecast needs a continuation that is sampled: a greedy one has no chances");
-            const Stopwatch stopwatch;
-            Estimate e{.method = "forecast", .guarantee = Guarantee::kModelBased, .seed = seed};
-            PromptChances found = sampled_chances(q, ContinuationPayoff(event, kForecastBranches),
-                                                  derived_seed(seed, kForecastPart),
-                                                  static_cast<double>(texts(q)), pool, watch);
-            fill_forecast(e, found.log_p, seed);
-            e.triggers = std::move(found.triggers);
-            e.cost.forward = found.work.forwards;
-            e.cost.flops = found.work.flops;
-            e.cost.forward_equivalents = found.work.flops / event.score_flops(q.model->config(), *q.law);
-            e.cost.seconds = stopwatch.seconds();
-            return e;
-          }};
+  check_text_budget(budget, "forecast");
+  return pattern_method(
+      budget, [budget](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+        return run_forecast(q, static_cast<double>(texts_of(budget, q)), seed, pool, watch);
+      });
 }
 
 }  // namespace

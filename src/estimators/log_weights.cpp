@@ -9,6 +9,7 @@ namespace deeptail {
 
 void WeightSums::add(double log_weight) {
   ++count;
+  positive += log_weight > kLogZero;
   log_sum = log_add(log_sum, log_weight);
   log_sum_squares = log_add(log_sum_squares, 2.0 * log_weight);
   log_largest = std::max(log_largest, log_weight);
@@ -16,6 +17,7 @@ void WeightSums::add(double log_weight) {
 
 void WeightSums::add(const WeightSums& other) {
   count += other.count;
+  positive += other.positive;
   log_sum = log_add(log_sum, other.log_sum);
   log_sum_squares = log_add(log_sum_squares, other.log_sum_squares);
   log_largest = std::max(log_largest, other.log_largest);

@@ -14,7 +14,7 @@ namespace deeptail {
 inline constexpr double kLogZero = -std::numeric_limits<double>::infinity();
 
 struct WeightSums {
-  std::uint64_t count = 0;
+  std::uint64_t count = 0, positive = 0;  // positive: of those, above 0
   double log_sum = kLogZero, log_sum_squares = kLogZero, log_largest = kLogZero;
 
   void add(double log_weight);

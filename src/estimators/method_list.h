@@ -7,8 +7,8 @@
 namespace deeptail {
 
 // Each beside its method, or in <method>_row.cpp.
-extern const MethodRow kTokensplitRow, kAutoRow, kPayoffRow, kStaticRow, kTrajectoryRow, kForecastRow, kGaAmlsRow, kQldRow, kQldArcRow, kGldRow,
-    kItgisRow, kMhisRow, kMcRow;
+extern const MethodRow kTokensplitRow, kAutoRow, kPayoffRow, kStaticRow, kTrajectoryRow, kForecastRow,
+    kGaAmlsRow, kQldRow, kQldArcRow, kGldRow, kItgisRow, kMhisRow, kMcRow;
 
 inline constexpr SettingRow kBudget{
     .key = "budget",
@@ -33,6 +33,13 @@ inline constexpr SettingRow kTemperature{
 // Of methods on activations.
 inline constexpr const SettingRow* kCloudSettings[] = {&kCalibration};
 std::uint64_t take_calibration(SettingReader& s);
+
+// Of methods that look for a pattern in sampled texts, and whose budget is counted in these: 0 is their default.
+// Fewer texts than so many say nothing of their own spread.
+inline constexpr double kFewestTexts = 100.0;
+void check_text_budget(double budget, std::string_view method);
+std::uint64_t texts_of(double budget, const Question& question);
+Method pattern_method(double budget, decltype(Method::run) run);
 
 // Of methods with a temperature: the one that was set, or the shipped table's for this model and
 // distribution.

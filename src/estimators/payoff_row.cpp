@@ -1,15 +1,34 @@
-// payoff and auto as rows of the methods.
+// payoff and auto as rows of the methods, and what methods on sampled texts have in common.
 #include <algorithm>
+#include <cmath>
 
 #include "deeptail/payoff.h"
 #include "estimators/method_list.h"
 
 namespace deeptail {
 
+void check_text_budget(double budget, std::string_view method) {
+  if (budget != 0.0 && !(budget >= kFewestTexts && std::isfinite(budget)))
+    throw InputError("budget {}: {} needs at least {} texts", budget, method, kFewestTexts);
+}
+
+std::uint64_t texts_of(double budget, const Question& q) {
+  return static_cast<std::uint64_t>(budget > 0.0 ? budget : text_budget(q.model->config(), *q.law, *q.event));
+}
+
+Method pattern_method(double budget, decltype(Method::run) run) {
+  return {.settle = [budget](const Question& q,
+                             SettingValues& values) { set_value(values, kBudget, texts_of(budget, q)); },
+          .needs_pattern = true,
+          .unit = "texts",
+          .work = [budget](const Question& q) { return texts_of(budget, q); },
+          .run = std::move(run)};
+}
+
 namespace {
 
-constexpr SettingRow kBranchCount{.key = "branches",
-                                  .help = "Tries to finish the pattern in each text; default: as a pilot says"};
+constexpr SettingRow kBranchCount{
+    .key = "branches", .help = "Tries to finish the pattern in each text; default: as a pilot says"};
 constexpr SettingRow kLevels{.key = "levels",
                              .help = "Split on what texts may pay, or take their mean",
                              .kind = SettingKind::kChoice,
@@ -18,10 +37,6 @@ constexpr SettingRow kLevels{.key = "levels",
 constexpr const SettingRow* kPayoffSettings[] = {&kBudget, &kReplicas, &kBranchCount, &kLevels};
 constexpr const SettingRow* kAutoSettings[] = {&kBudget, &kReplicas};
 
-std::uint64_t texts_of(double budget, const Question& q) {
-  return static_cast<std::uint64_t>(budget > 0.0 ? budget : text_budget(q.model->config(), *q.law, *q.event));
-}
-
 Method make_payoff(SettingReader& s) {
   PayoffConfig config;
   s.take(kBudget, config.budget);
@@ -29,16 +44,12 @@ Method make_payoff(SettingReader& s) {
   s.take(kBranchCount, config.branches);
   s.take(kLevels, config.levels);
   config.validate();
-  return {.settle = [config](const Question& q,
-                             SettingValues& values) { set_value(values, kBudget, texts_of(config.budget, q)); },
-          .needs_pattern = true,
-          .unit = "texts",
-          .work = [config](const Question& q) { return texts_of(config.budget, q); },
-          .run = [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
-            PayoffConfig c = config;
-            c.seed = seed;
-            return payoff(*q.model, *q.law, *q.event->continuation(), c, pool, watch);
-          }};
+  return pattern_method(
+      config.budget, [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+        PayoffConfig c = config;
+        c.seed = seed;
+        return payoff(*q.model, *q.law, *q.event->continuation(), c, pool, watch);
+      });
 }
 
 struct AutoConfig {
@@ -90,7 +101,8 @@ Method make_auto(SettingReader& s) {
   AutoConfig config;
   s.take(kBudget, config.budget);
   s.take(kReplicas, config.replicas);
-  TokensplitConfig{.budget = config.budget, .replicas = config.replicas}.validate();
+  check_text_budget(config.budget, "auto");
+  TokensplitConfig{.replicas = config.replicas}.validate();
   return {.enumerates = true,
           .unit = "texts",
           .work =
@@ -99,10 +111,8 @@ Method make_auto(SettingReader& s) {
                 return static_cast<std::uint64_t>(
                     config.budget > 0.0 ? config.budget : tokensplit_budget(q.model->config(), *q.law));
               },
-          .run =
-              [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
-                return run_auto(config, q, seed, pool, watch);
-              }};
+          .run = [config](const Question& q, std::uint64_t seed, ThreadPool& pool,
+                          const Watch& watch) { return run_auto(config, q, seed, pool, watch); }};
 }
 
 }  // namespace

@@ -131,8 +131,7 @@ class Trajectory {
 }  // namespace
 
 void TrajectoryConfig::validate() const {
-  if (budget != 0.0 && !(budget >= 100.0 && std::isfinite(budget)))
-    throw InputError("budget {}: trajectory needs at least 100 texts", budget);
+  check_text_budget(budget, "trajectory");
   if (replicas < 2 || replicas > kMostReplicas)
     throw InputError(
         "{} replicas: expected at least 2, since the interval comes from their spread, and at most {}",
@@ -167,21 +166,12 @@ Method make_trajectory(SettingReader& s) {
   s.take(kReplicas, config.replicas);
   s.take(kPathCount, config.paths);
   config.validate();
-  const auto texts = [config](const Question& q) {
-    return static_cast<std::uint64_t>(config.budget > 0.0 ? config.budget
-                                                          : text_budget(q.model->config(), *q.law, *q.event));
-  };
-  return {
-      .settle = [texts](const Question& q, SettingValues& values) { set_value(values, kBudget, texts(q)); },
-      .needs_pattern = true,
-      .unit = "texts",
-      .work = texts,
-      .run =
-          [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
-            TrajectoryConfig c = config;
-            c.seed = seed;
-            return trajectory(*q.model, *q.law, *q.event->continuation(), c, pool, watch);
-          }};
+  return pattern_method(
+      config.budget, [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+        TrajectoryConfig c = config;
+        c.seed = seed;
+        return trajectory(*q.model, *q.law, *q.event->continuation(), c, pool, watch);
+      });
 }
 
 }  // namespace

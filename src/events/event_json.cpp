@@ -54,18 +54,15 @@ SamplingConfig sampling_of(const JsonNode& json) {
   return sampling;
 }
 
-std::unique_ptr<Event> text_event(const JsonNode& json, TextEventKind kind, std::string value,
-                                  const LoadedModel& model) {
-  TextEventSpec spec{.kind = kind, .value = std::move(value), .sampling = sampling_of(json)};
-  if (json.has("stop")) spec.stop = json.at("stop").text();
+std::unique_ptr<Event> text_event(const JsonNode& json, EventSpec spec, const LoadedModel& model) {
+  SamplingConfig sampling = sampling_of(json);
+  sampling.stop = stop_tokens(json.has("stop") ? json.at("stop").text() : "", model);
   if (json.has("within"))
     spec.within = json.at("within").count(1, kLongestAnswer);
-  else if (kind != TextEventKind::kStartsWith)
+  else if (spec.length() == 0)
     throw InputError("{}: expected \"within\", the number of tokens of the continuation", json.where());
-  return make_text_event(spec, model);
+  return make_text_event(spec, std::move(sampling), model);
 }
-
-std::string joined(const std::vector<TokenId>& ids) { return fmt::format("{}", fmt::join(ids, ",")); }
 
 // The one key that says what the event is.
 std::string event_key_of(const JsonNode& json) {
@@ -99,19 +96,18 @@ std::unique_ptr<Event> event_of_json(const JsonNode& json, const LoadedModel* mo
   const bool sampled = json.has("sampled") && json.at("sampled").boolean();
   if (kind == "target" && !sampled) {
     if (json.value().size() > (json.has("sampled") ? 2 : 1))
-      throw InputError("{}: the most likely next token is not drawn; expected \"sampled\": true", json.where());
+      throw InputError("{}: the most likely next token is not drawn; expected \"sampled\": true",
+                       json.where());
     return std::make_unique<NextToken>(Target(tokens_of(what, tokenizer), head));
   }
   if (model == nullptr)
     throw InputError("{}: what is sampled needs a model: activations are not enough", json.where());
-  if (kind == "target") {
-    TextEventSpec spec{.kind = TextEventKind::kTokensAny, .value = joined(tokens_of(what, tokenizer)), .within = 1};
-    spec.sampling = sampling_of(json);
-    return make_text_event(spec, *model);
-  }
-  if (kind == "tokens_any")
-    return text_event(json, TextEventKind::kTokensAny, joined(tokens_of(what, tokenizer)), *model);
-  return text_event(json, *value_named<TextEventKind>(kind), what.text(), *model);
+  EventSpec spec{.kind = *value_named<EventKind>(kind)};
+  if (spec.has_ids())
+    spec.ids = tokens_of(what, tokenizer);
+  else
+    spec.value = what.text();
+  return text_event(json, std::move(spec), *model);
 }
 
 }  // namespace deeptail

@@ -12,8 +12,6 @@ namespace {
 constexpr std::size_t kMostEventIds = 1 << 16, kMostEvents = 100000;
 constexpr std::size_t kLargestVocabulary = std::size_t{1} << 24;
 
-bool has_ids(EventKind kind) { return kind == EventKind::kTarget || kind == EventKind::kTokensAny; }
-
 // The one key that says which kind of event it is. Throws for others that no event has.
 EventKind kind_of(const JsonNode& node) {
   node.expect_object();
@@ -43,14 +41,12 @@ std::vector<TokenId> ids_of(const JsonNode& node) {
 }
 
 void take_within(const JsonNode& node, EventSpec& spec) {
-  if (spec.kind == EventKind::kTarget)
+  if (spec.kind == EventKind::kTarget) {
     spec.within = 1;
-  else if (spec.kind == EventKind::kStartsWith)
-    spec.within = spec.value.size();
-  else if (spec.kind == EventKind::kProbe && !node.has("within"))
-    spec.within = 0;
-  else
-    spec.within = node.at("within").count(1, kMostTokens);
+    return;
+  }
+  const bool may_lack = spec.kind == EventKind::kStartsWith || spec.kind == EventKind::kProbe;
+  if (node.has("within") || !may_lack) spec.within = node.at("within").count(1, kMostTokens);
 }
 
 }  // namespace
@@ -58,7 +54,7 @@ void take_within(const JsonNode& node, EventSpec& spec) {
 EventSpec parse_event_spec(const JsonNode& node) {
   EventSpec spec{.kind = kind_of(node)};
   const JsonNode value = node.at(std::string(name_of(spec.kind)).c_str());
-  if (has_ids(spec.kind)) {
+  if (spec.has_ids()) {
     spec.ids = ids_of(value);
   } else {
     spec.value = value.text();
@@ -107,12 +103,11 @@ std::vector<EventSpec> parse_event_specs(std::string_view text, std::string_view
 OrderedJson json_of(const EventSpec& spec) {
   OrderedJson out = OrderedJson::object();
   const std::string key(name_of(spec.kind));
-  if (has_ids(spec.kind))
+  if (spec.has_ids())
     out[key] = spec.ids;
   else
     out[key] = spec.value;
-  if (spec.within > 0 && spec.kind != EventKind::kTarget && spec.kind != EventKind::kStartsWith)
-    out["within"] = spec.within;
+  if (spec.within > 0 && spec.kind != EventKind::kTarget) out["within"] = spec.within;
   if (spec.has_threshold()) out["threshold"] = spec.threshold;
   return out;
 }
@@ -124,7 +119,7 @@ std::string text_of(const EventSpec& spec) {
     case EventKind::kTarget:
       return fmt::format("says {}", fmt::join(spec.ids, " or "));
     case EventKind::kStartsWith:
-      return fmt::format("starts with {}", quoted());
+      return fmt::format("starts with {}{}", quoted(), within);
     case EventKind::kContains:
       return fmt::format("contains {}{}", quoted(), within);
     case EventKind::kMatches:

@@ -1,6 +1,5 @@
 // An event on a continuation, from what a user says.
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "core/screen_text.h"
@@ -18,54 +17,24 @@ const Tokenizer& tokenizer_for(const LoadedModel& model, std::string_view what) 
   return model.tokenizer->tokenizer;
 }
 
-std::vector<TokenId> ids_in(std::string_view text, std::size_t d_vocab) {
-  std::vector<TokenId> ids;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string_view piece = text.substr(at, end - at);
-    std::uint32_t id = 0;
-    const auto [stop, error] = std::from_chars(piece.data(), piece.data() + piece.size(), id);
-    if (piece.empty() || error != std::errc() || stop != piece.data() + piece.size() || id >= d_vocab)
-      throw InputError("tokens \"{}\": expected ids from 0 to {}, separated by commas, found \"{}\"",
-                       printable(text), d_vocab - 1, printable(piece));
-    ids.push_back(static_cast<TokenId>(id));
-    at = end + 1;
-  }
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  return ids;
-}
-
-ByteDfa dfa_of(const TextEventSpec& spec) {
+ByteDfa dfa_of(const EventSpec& spec) {
   if (spec.value.empty()) throw InputError("an empty text: expected at least one byte to look for");
-  if (spec.kind == TextEventKind::kStartsWith) return starts_with(spec.value);
-  if (spec.kind == TextEventKind::kContains) return contains(spec.value);
-  return matches(spec.value, "regular expression");
+  if (spec.kind == EventKind::kStartsWith) return starts_with(spec.value);
+  if (spec.kind == EventKind::kContains) return contains(spec.value);
+  return matches(spec.value, fmt::format("regular expression {}", quoted_text(spec.value)));
 }
 
-std::string_view verb_of(TextEventKind kind) {
-  constexpr std::string_view kVerbs[] = {"starts with", "contains", "matches", "has a token of"};
-  return kVerbs[static_cast<std::size_t>(kind)];
-}
-
-TextPattern pattern_of(const TextEventSpec& spec, const std::vector<TokenId>& stop, const LoadedModel& model) {
-  const std::size_t d_vocab = model.config().d_vocab;
-  const std::string kind(name_of(spec.kind));
-  if (spec.kind == TextEventKind::kTokensAny) {
-    TextPattern pattern{.kind = kind,
-                        .value = spec.value,
-                        .automaton = TokenAutomaton::any_of(ids_in(spec.value, d_vocab), d_vocab, stop)};
-    if (model.tokenizer) pattern.texts = token_texts(model.tokenizer->tokenizer, d_vocab);
-    return pattern;
+std::string_view verb_of(EventKind kind) {
+  switch (kind) {
+    case EventKind::kStartsWith:
+      return "starts with";
+    case EventKind::kContains:
+      return "contains";
+    case EventKind::kMatches:
+      return "matches";
+    default:
+      return "has a token of";
   }
-  const ByteDfa dfa = dfa_of(spec);
-  TokenTexts texts = token_texts(tokenizer_for(model, quoted_text(spec.value)), d_vocab);
-  TokenAutomaton automaton(dfa, texts, stop);
-  return {.kind = kind,
-          .value = spec.value,
-          .automaton = std::move(automaton),
-          .dfa = dfa,
-          .texts = std::move(texts)};
 }
 
 }  // namespace
@@ -87,22 +56,41 @@ std::vector<TokenId> stop_tokens(std::string_view stop, const LoadedModel& model
                    printable(model.name));
 }
 
-std::unique_ptr<ContinuationEvent> make_text_event(const TextEventSpec& spec, const LoadedModel& model) {
-  SamplingConfig sampling = spec.sampling;
-  sampling.max_tokens = spec.within;
-  if (spec.within == 0 && spec.kind == TextEventKind::kStartsWith)
-    sampling.max_tokens = std::max<std::size_t>(1, spec.value.size());
+EventAutomaton make_event_automaton(const EventSpec& spec, std::span<const TokenId> stop,
+                                    const TokenTexts* texts, const LoadedModel& model) {
+  const std::size_t d_vocab = model.config().d_vocab;
+  if (spec.has_ids()) {
+    for (const TokenId id : spec.ids)
+      if (id < 0 || static_cast<std::size_t>(id) >= d_vocab)
+        throw InputError("token {}: expected an id from 0 to {}, the model's vocabulary", id, d_vocab - 1);
+    return {.dfa = {}, .automaton = TokenAutomaton::any_of(spec.ids, d_vocab, stop)};
+  }
+  if (texts == nullptr) tokenizer_for(model, quoted_text(spec.value));  // says that there is none
+  ByteDfa dfa = dfa_of(spec);
+  TokenAutomaton automaton(dfa, *texts, stop);
+  return {.dfa = std::move(dfa), .automaton = std::move(automaton)};
+}
+
+std::unique_ptr<ContinuationEvent> make_text_event(const EventSpec& spec, SamplingConfig sampling,
+                                                   const LoadedModel& model) {
+  sampling.max_tokens = spec.length();
+  std::optional<TokenTexts> texts;
+  if (model.tokenizer) texts = token_texts(model.tokenizer->tokenizer, model.config().d_vocab);
+  EventAutomaton made = make_event_automaton(spec, sampling.stop, texts ? &*texts : nullptr, model);
+  TextPattern pattern{.kind = std::string(name_of(spec.has_ids() ? EventKind::kTokensAny : spec.kind)),
+                      .value = spec.has_ids() ? fmt::format("{}", fmt::join(spec.ids, ",")) : spec.value,
+                      .automaton = std::move(made.automaton),
+                      .dfa = std::move(made.dfa),
+                      .texts = std::move(texts)};
   if (sampling.max_tokens == 0)
     throw InputError("expected the number of tokens within which the model {} it", verb_of(spec.kind));
-  sampling.stop = stop_tokens(spec.stop, model);
   sampling.validate(model.config().d_vocab);
-  TextPattern pattern = pattern_of(spec, sampling.stop, model);
-  const bool tokens = spec.kind == TextEventKind::kTokensAny;
   pattern.text = fmt::format("{}{} {}", sampling.greedy ? "greedily " : "", verb_of(spec.kind),
-                             tokens ? spec.value : quoted_text(spec.value));
-  if (sampling.max_tokens > 1 || !tokens)
+                             spec.has_ids() ? pattern.value : quoted_text(pattern.value));
+  if (sampling.max_tokens > 1 || !spec.has_ids())
     pattern.text += fmt::format(" within {} tokens", sampling.max_tokens);
-  return std::make_unique<ContinuationEvent>(std::make_shared<const TextPattern>(std::move(pattern)), sampling);
+  return std::make_unique<ContinuationEvent>(std::make_shared<const TextPattern>(std::move(pattern)),
+                                             sampling);
 }
 
 }  // namespace deeptail

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "core/csv.h"
 #include "report/lookup.h"
 #include "report/score.h"
 #include "report/svg_plot.h"
@@ -154,6 +155,20 @@ PlotPanel whitening_panel(const ReportExtras& extras, const std::string& model) 
   return panel;
 }
 
+// Largest, median and smallest variance of each pair.
+std::string whitening_csv(const ReportExtras& extras) {
+  std::string out =
+      "model,dist,before_largest,before_median,before_smallest,after_largest,after_median,after_smallest\n";
+  for (const WhiteningProfile& profile : extras.whitening) {
+    out += fmt::format("{},{}", csv_field(profile.model), csv_field(profile.dist));
+    for (const std::vector<double>* sorted : {&profile.before, &profile.after})
+      out += fmt::format(",{:.4g},{:.4g},{:.4g}", sorted->front(), (*sorted)[sorted->size() / 2],
+                         sorted->back());
+    out += "\n";
+  }
+  return out;
+}
+
 // All settings of the methods that have several, as bars: the mean over the distributions, +- 1.28 standard
 // errors as the paper's.
 std::optional<BarPlot> settings_bars(const Report& r, std::size_t profile) {
@@ -242,8 +257,9 @@ std::vector<TableFile> report_figures(const Report& r, const Run& run, const Rep
   std::vector<PlotPanel> whitening;
   for (const std::string& model : r.models)
     if (!extras.whitening.empty()) whitening.push_back(whitening_panel(extras, model));
-  if (!whitening.empty())
-    out.push_back({"whitening.svg", render_svg(whitening, {.columns = 3, .width = 240})});
+  if (whitening.empty()) return out;
+  out.push_back({"whitening.svg", render_svg(whitening, {.columns = 3, .width = 240})});
+  out.push_back({"whitening.csv", whitening_csv(extras)});
   return out;
 }
 

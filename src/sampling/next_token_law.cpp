@@ -116,13 +116,17 @@ void NextTokenLaw::cut_to_top_k(std::size_t k) {
 // the buckets first, then within one.
 void NextTokenLaw::cut_to_top_p(double p) {
   std::array<double, kBuckets> masses{};
-  double total = 0.0;
-  for (std::size_t i = 0; i < before_.size(); ++i)
-    if (kept_[i] != 0) masses[bucket_of(before_[i])] += static_cast<double>(before_[i]);
-  for (const double mass : masses) total += mass;
+  std::size_t lowest = kBuckets - 1, bucket = 0;  // small vocabularies fill few of them
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    if (kept_[i] == 0) continue;
+    const std::size_t own = bucket_of(before_[i]);
+    masses[own] += static_cast<double>(before_[i]);
+    lowest = std::min(lowest, own);
+    bucket = std::max(bucket, own);
+  }
+  double total = 0.0, above = 0.0;
+  for (std::size_t b = lowest; b <= bucket; ++b) total += masses[b];
   const double enough = p * total;
-  std::size_t bucket = kBuckets - 1;
-  double above = 0.0;
   while (bucket > 0 && above + masses[bucket] < enough) above += masses[bucket--];
   order_.clear();
   for (std::size_t i = 0; i < before_.size(); ++i) {

@@ -109,7 +109,7 @@ void save(const std::string& path, const Truth& truth, const HitStore* hits) {
                                           .most = hits->most(),
                                           .ranges = truth.ranges,
                                           .inputs = hits->inputs()}));
-  write_file(path, to_json(truth));
+  write_truth(path, truth);
 }
 
 // The earlier runs' counts and this run's (counts: [d_vocab]), `done` inputs in all.

@@ -5,22 +5,13 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "events/scored_event.h"
+#include "events/text_events.h"
 
 namespace deeptail {
 
 namespace {
 
 constexpr std::size_t kTextsAtOnce = 256;
-
-ByteDfa dfa_of(const EventSpec& spec) {
-  if (spec.kind == EventKind::kStartsWith) return starts_with(spec.value);
-  if (spec.kind == EventKind::kContains) return contains(spec.value);
-  return matches(spec.value, fmt::format("\"{}\"", printable(spec.value)));
-}
-
-bool is_of_tokens(const EventSpec& spec) {
-  return spec.kind == EventKind::kTarget || spec.kind == EventKind::kTokensAny;
-}
 
 }  // namespace
 
@@ -38,7 +29,7 @@ EventCounter::EventCounter(const LoadedModel& model, const InputLaw& law, Sampli
     : law_(law), sampling_(std::move(sampling)), seed_(seed), pool_(pool) {
   const ModelConfig& config = model.config();
   sampling_.max_tokens = 1;
-  for (const EventSpec& spec : events) sampling_.max_tokens = std::max(sampling_.max_tokens, spec.within);
+  for (const EventSpec& spec : events) sampling_.max_tokens = std::max(sampling_.max_tokens, spec.length());
   sampling_.validate(config.d_vocab);
   width_ = law.facts().max_length + sampling_.max_tokens;
   if (width_ > config.n_ctx)
@@ -65,16 +56,8 @@ EventCounter::EventCounter(const LoadedModel& model, const InputLaw& law, Sampli
 EventCounter::~EventCounter() = default;
 
 void EventCounter::make_pattern(const LoadedModel& model, const EventSpec& spec, std::size_t event) {
-  const std::size_t d_vocab = model.config().d_vocab;
-  if (is_of_tokens(spec)) {
-    for (const TokenId id : spec.ids)
-      if (static_cast<std::size_t>(id) >= d_vocab)
-        throw InputError("token {}: expected an id below {}, the model's vocabulary", id, d_vocab);
-    patterns_.push_back({TokenAutomaton::any_of(spec.ids, d_vocab, sampling_.stop), spec.within, event});
-    return;
-  }
-  if (!texts_) throw InputError("model {} has no tokenizer, so its tokens have no text", model.name);
-  patterns_.push_back({TokenAutomaton(dfa_of(spec), *texts_, sampling_.stop), spec.within, event});
+  patterns_.push_back(
+      {make_event_automaton(spec, sampling_.stop, texts_.get(), model).automaton, spec.length(), event});
 }
 
 void EventCounter::make_finished(const LoadedModel& model, const EventSpec& spec, std::size_t event) {

@@ -96,6 +96,7 @@ EventCounts read_event_counts(const std::string& path) {
 
 bool is_event_counts(const std::string& path) {
   const InputFile file(path);
+  if (is_compressed(file.text())) return false;
   const Json json = parse_json(file.text(), path);
   const auto format = json.find("format");
   return format != json.end() && format->is_string() && format->get_ref<const std::string&>() == kEventFormat;

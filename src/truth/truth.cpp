@@ -27,7 +27,8 @@ std::string describe(const TruthRange& range) {
 std::optional<std::string> find_truth(const std::string& file_name) {
   std::error_code error;
   for (const std::filesystem::path& place : data_places("truth"))
-    if (std::filesystem::is_regular_file(place / file_name, error)) return (place / file_name).string();
+    for (const std::string& name : {file_name, file_name + ".gz"})
+      if (std::filesystem::is_regular_file(place / name, error)) return (place / name).string();
   return std::nullopt;
 }
 
@@ -92,7 +93,8 @@ void check_same_subject(const Truth& a, std::string_view where_a, const Truth& b
 }
 
 Truth read_counts_of(const Provenance& subject, std::size_t d_vocab, const std::string& path) {
-  Truth truth = path.ends_with(".json") ? read_truth(path) : import_truth(path, subject.model, subject.dist);
+  const bool own = path.ends_with(".json") || path.ends_with(".json.gz");
+  Truth truth = own ? read_truth(path) : import_truth(path, subject.model, subject.dist);
   const auto same = [&](const char* what, const std::string& counted_name, const std::string& counted,
                         const std::string& name, const std::string& named) {
     if (!counted.empty() && counted != named)

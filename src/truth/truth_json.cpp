@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/gzip.h"
+#include "core/write_file.h"
 #include "truth/truth.h"
 
 namespace deeptail {
@@ -30,6 +32,8 @@ const T* common(const std::vector<TruthRange>& ranges, T TruthRange::*field) {
 
 }  // namespace
 
+bool is_compressed(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+
 std::string hash_or_none(const JsonNode& node) { return node.text().empty() ? "" : node.sha256(); }
 
 std::vector<TruthRange> parse_ranges(const JsonNode& list, std::string_view where) {
@@ -55,6 +59,11 @@ OrderedJson json_of(const std::vector<TruthRange>& ranges) {
 }
 
 Truth parse_truth(std::string_view text, std::string_view where) {
+  if (is_compressed(text)) {
+    const std::string plain = gunzipped(text, where);
+    if (is_compressed(plain)) throw InputError("{}: compressed twice", where);
+    return parse_truth(plain, where);
+  }
   const Json json = parse_json(text, where);
   const JsonNode root(json, where);
   if (const JsonNode format = root.at("format"); format.text() != kFormat)
@@ -104,6 +113,11 @@ std::string to_json(const Truth& truth) {
   OrderedJson& counts = out["counts"] = OrderedJson::object();
   for (const auto& [token, count] : truth.counts) append_field(counts, std::to_string(token), count);
   return json_text(out) + "\n";
+}
+
+void write_truth(const std::string& path, const Truth& truth) {
+  const std::string text = to_json(truth);
+  write_file(path, path.ends_with(".gz") ? gzipped(text) : text);
 }
 
 }  // namespace deeptail

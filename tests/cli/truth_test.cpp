@@ -100,6 +100,12 @@ TEST_F(TruthCommand, CountsEventsOnSampledTexts) {
   EXPECT_EQ(json("truth show '" + path("one.json") + "'").at("events")[0], shown.at("events")[0]);
   refused("truth merge '" + path("one.json") + "' '" + path("a.json") + "' --out '" + path("d.json") + "'",
           "different events");
+  // After one prompt, which no file holds.
+  ASSERT_EQ(run("truth --model dt-1l --prompt 'The' --contains a --within 4 --quiet --samples 50 --out '" +
+                path("prompt.json") + "'")
+                .code,
+            0);
+  EXPECT_EQ(json("truth show '" + path("prompt.json") + "'").at("samples"), 50);
 }
 
 TEST_F(TruthCommand, CountsMergesAndCompares) {

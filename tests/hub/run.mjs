@@ -2,11 +2,12 @@
 import { resolve } from "node:path";
 import { faultCases } from "./faults.mjs";
 import { goodCases } from "./good.mjs";
+import { paperCases } from "./paper.mjs";
 import { makeWorld } from "./world.mjs";
 
 const [deeptail, source, only] = process.argv.slice(2);
 const world = await makeWorld(resolve(deeptail), source);
-const cases = { ...goodCases, ...faultCases };
+const cases = { ...goodCases, ...faultCases, ...paperCases };
 for (const [name, test] of Object.entries(cases)) {
   if (only && !name.includes(only)) continue;
   world.current = name;

@@ -74,6 +74,7 @@ TEST(ForecastTails, AgainstAHundredThousandPrompts) {
       fmt::print("{} {}: largest {:.2e}, one in 1e3 {:.2e}, in 1e4 {:.2e}, left out {:.2g}\n", dist, text,
                  std::exp(*std::max_element(log_p.begin(), log_p.end())), std::exp(truth[0].log_p),
                  std::exp(truth[1].log_p), asked.left_out());
+      std::fflush(stdout);
     }
   }
   const char* const names[] = {"forecast from 100", "forecast from 1000", "splitting, 2e4 chances"};

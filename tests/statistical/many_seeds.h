@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <cmath>
+#include <fstream>
 #include <functional>
+#include <map>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,12 +17,14 @@ namespace deeptail {
 
 struct SeedTally {
   double n = 0.0, sum = 0.0, squares = 0.0, held = 0.0, below = 0.0, above = 0.0, zeros = 0.0, work = 0.0;
+  double said = 0.0;  // sum of the variances that estimates say they have
   void operator+=(const SeedTally& o) {
     n += o.n, sum += o.sum, squares += o.squares, held += o.held;
     below += o.below, above += o.above, zeros += o.zeros, work += o.work;
+    said += o.said;
   }
+  static constexpr double kRounding = 1e-6;  // of fp32 logits, where an answer has no other error
   void add(const Estimate& e, double log_p) {
-    constexpr double kRounding = 1e-6;  // of fp32 logits, where an answer has no other error
     const double ratio = std::exp(e.log_p - log_p);
     const bool is_below = log_p<e.log_low - kRounding, is_above = log_p> e.log_high + kRounding;
     *this += {.n = 1.0,
@@ -29,26 +34,57 @@ struct SeedTally {
               .below = is_below ? 1.0 : 0.0,
               .above = is_above ? 1.0 : 0.0,
               .zeros = std::isinf(e.log_p) ? 1.0 : 0.0,
-              .work = e.cost.forward_equivalents};
+              .work = e.cost.forward_equivalents,
+              .said = ratio * ratio * said_variance(e)};
+  }
+  static double said_variance(const Estimate& e) {
+    for (const auto& [name, value] : e.diagnostics)
+      if (name == "relative_sd") return value * value;
+    return 0.0;
   }
   double mean() const { return sum / n; }
   double variance() const { return std::max(0.0, squares / n - mean() * mean()); }
   double error() const { return std::sqrt(variance() / n); }
-  double z() const { return error() > 0.0 ? (mean() - 1.0) / error() : 0.0; }
+  double z() const {
+    return error() > 0.0 && std::abs(mean() - 1.0) > kRounding ? (mean() - 1.0) / error() : 0.0;
+  }
   double coverage() const { return held / n; }
-  static constexpr const char* kHeader = "seeds,mean,error,z,sd,held,below,above,zeros,work";
+  static constexpr const char* kHeader = "seeds,mean,error,z,sd,said_sd,held,below,above,zeros,work";
   std::string csv() const {
-    return fmt::format("{:.0f},{:.5f},{:.5f},{:.2f},{:.3f},{:.4f},{:.4f},{:.4f},{:.4f},{:.0f}", n, mean(),
-                       error(), z(), std::sqrt(variance()), coverage(), below / n, above / n, zeros / n,
-                       work / n);
+    return fmt::format("{:.0f},{:.5f},{:.5f},{:.2f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.0f}", n,
+                       mean(), error(), z(), std::sqrt(variance()), std::sqrt(said / n), coverage(),
+                       below / n, above / n, zeros / n, work / n);
   }
 };
+
+// What a run found, by question, for another run to add: the question, then the tally's numbers, all separated by tabs.
+inline void write_tally(std::ostream& out, const std::string& question, const SeedTally& t) {
+  out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", question, t.n, t.sum, t.squares, t.held,
+                     t.below, t.above, t.zeros, t.work, t.said);
+}
+inline std::map<std::string, SeedTally> read_tallies(const std::vector<std::string>& files) {
+  std::map<std::string, SeedTally> out;
+  for (const std::string& file : files) {
+    std::ifstream in(file);
+    if (!in) throw InputError("{}: cannot be read", file);
+    for (std::string line; std::getline(in, line);) {
+      const std::size_t tab = line.find('\t');
+      if (tab == std::string::npos) throw InputError("{}: expected tabs in \"{}\"", file, line);
+      SeedTally t;
+      std::istringstream(line.substr(tab)) >> t.n >> t.sum >> t.squares >> t.held >> t.below >> t.above >>
+          t.zeros >> t.work >> t.said;
+      out[line.substr(0, tab)] += t;
+    }
+  }
+  return out;
+}
 
 struct SeedOptions {
   std::uint64_t first = 0, seeds = 2000;
   std::size_t threads = 0;
   double seconds = 0.0;
   std::string only, out;
+  std::vector<std::string> with;  // files that earlier runs of other seeds wrote
 };
 
 inline SeedOptions seed_options(int argc, char** argv, SeedOptions o = {}) {
@@ -66,8 +102,10 @@ inline SeedOptions seed_options(int argc, char** argv, SeedOptions o = {}) {
       o.only = value;
     else if (key == "--out")
       o.out = value;
+    else if (key == "--with")
+      o.with.push_back(value);
     else
-      throw InputError("{}: expected --first, --seeds, --threads, --seconds, --only or --out", key);
+      throw InputError("{}: expected --first, --seeds, --threads, --seconds, --only, --out or --with", key);
   }
   if (o.threads == 0) o.threads = std::max(1u, std::thread::hardware_concurrency());
   return o;

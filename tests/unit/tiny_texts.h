@@ -5,12 +5,12 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "deeptail/continuation.h"
 #include "deeptail/law.h"
+#include "unit/tiny_llama.h"
 
 namespace deeptail {
 
@@ -21,41 +21,30 @@ inline const std::vector<std::string> kTinyTexts = {"a", "b", "c", "d", "ab", " 
 // Random weights in TransformerLens's form, one layer, or in Llama's.
 class TinyModel {
  public:
-  TinyModel(bool llama, unsigned seed) : engine_(seed), model_(llama ? made_llama() : made()) {}
+  TinyModel(bool llama, unsigned seed)
+      : tensors_(seed), model_(llama ? TinyLlama{.vocab = kTinyVocab}.made(tensors_) : made()) {}
   const Transformer& model() const { return model_; }
 
  private:
   static constexpr std::int64_t kWidth = 8, kHidden = 16, kContext = 16, kVocab = kTinyVocab;
 
-  void put(const std::string& name, std::vector<std::int64_t> shape, double scale, double mean = 0.0) {
-    std::size_t n = 1;
-    for (const std::int64_t d : shape) n *= static_cast<std::size_t>(d);
-    std::vector<float>& kept = storage_[name];
-    std::normal_distribution<double> normal(mean, scale);
-    for (std::size_t i = 0; i < n; ++i) kept.push_back(static_cast<float>(normal(engine_)));
-    tensors_[name] = {.name = name,
-                      .dtype = DType::kF32,
-                      .shape = std::move(shape),
-                      .bytes = std::as_bytes(std::span(kept)),
-                      .file = {}};
-  }
   Transformer made() {
-    put("embed.W_E", {kVocab, kWidth}, 1.0);
-    put("pos_embed.W_pos", {kContext, kWidth}, 0.3);
+    tensors_.put("embed.W_E", {kVocab, kWidth}, 1.0);
+    tensors_.put("pos_embed.W_pos", {kContext, kWidth}, 0.3);
     for (const char* ln : {"blocks.0.ln1", "blocks.0.ln2", "ln_final"}) {
-      put(std::string(ln) + ".w", {kWidth}, 0.1, 1.0);
-      put(std::string(ln) + ".b", {kWidth}, 0.1);
+      tensors_.put(std::string(ln) + ".w", {kWidth}, 0.1, 1.0);
+      tensors_.put(std::string(ln) + ".b", {kWidth}, 0.1);
     }
     const std::string at = "blocks.0.attn.", mlp = "blocks.0.mlp.";
-    for (const char* m : {"Q", "K", "V"}) put(at + "W_" + m, {2, kWidth, 4}, 0.6);
-    for (const char* m : {"Q", "K", "V"}) put(at + "b_" + m, {2, 4}, 0.1);
-    put(at + "W_O", {2, 4, kWidth}, 0.6);
-    put(at + "b_O", {kWidth}, 0.1);
-    put(mlp + "W_in", {kWidth, kHidden}, 0.5);
-    put(mlp + "b_in", {kHidden}, 0.1);
-    put(mlp + "W_out", {kHidden, kWidth}, 0.5);
-    put(mlp + "b_out", {kWidth}, 0.1);
-    put("unembed.W_U", {kWidth, kVocab}, 0.5);
+    for (const char* m : {"Q", "K", "V"}) tensors_.put(at + "W_" + m, {2, kWidth, 4}, 0.6);
+    for (const char* m : {"Q", "K", "V"}) tensors_.put(at + "b_" + m, {2, 4}, 0.1);
+    tensors_.put(at + "W_O", {2, 4, kWidth}, 0.6);
+    tensors_.put(at + "b_O", {kWidth}, 0.1);
+    tensors_.put(mlp + "W_in", {kWidth, kHidden}, 0.5);
+    tensors_.put(mlp + "b_in", {kHidden}, 0.1);
+    tensors_.put(mlp + "W_out", {kHidden, kWidth}, 0.5);
+    tensors_.put(mlp + "b_out", {kWidth}, 0.1);
+    tensors_.put("unembed.W_U", {kWidth, kVocab}, 0.5);
     return Transformer::from_tensors({.model_name = "tiny",
                                       .n_layers = 1,
                                       .d_model = kWidth,
@@ -65,34 +54,10 @@ class TinyModel {
                                       .n_ctx = kContext,
                                       .d_vocab = kVocab,
                                       .tokenizer_file = ""},
-                                     tensors_, "tiny");
-  }
-  Transformer made_llama() {
-    put("model.embed_tokens.weight", {kVocab, kWidth}, 1.0);
-    const std::string layer = "model.layers.0.";
-    put(layer + "input_layernorm.weight", {kWidth}, 0.1, 1.0);
-    put(layer + "post_attention_layernorm.weight", {kWidth}, 0.1, 1.0);
-    put(layer + "self_attn.q_proj.weight", {kWidth, kWidth}, 0.6);
-    put(layer + "self_attn.k_proj.weight", {kWidth / 2, kWidth}, 0.6);
-    put(layer + "self_attn.v_proj.weight", {kWidth / 2, kWidth}, 0.6);
-    put(layer + "self_attn.o_proj.weight", {kWidth, kWidth}, 0.6);
-    put(layer + "mlp.gate_proj.weight", {kHidden, kWidth}, 0.5);
-    put(layer + "mlp.up_proj.weight", {kHidden, kWidth}, 0.5);
-    put(layer + "mlp.down_proj.weight", {kWidth, kHidden}, 0.5);
-    put("model.norm.weight", {kWidth}, 0.1, 1.0);
-    put("lm_head.weight", {kVocab, kWidth}, 0.5);
-    const ModelConfig config = parse_config(
-        R"({"model_type": "llama", "hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 1,
-            "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 8, "max_position_embeddings": 16,
-            "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu", "tie_word_embeddings": false,
-            "attention_bias": false, "mlp_bias": false})",
-        "tiny llama");
-    return Transformer::from_tensors(config, tensors_, "tiny llama");
+                                     tensors_.map(), "tiny");
   }
 
-  std::mt19937 engine_;
-  std::map<std::string, std::vector<float>> storage_;
-  TensorMap tensors_;
+  RandomTensors tensors_;
   Transformer model_;
 };
 
@@ -100,7 +65,8 @@ class TinyModel {
 class TinyPrompts final : public InputLaw {
  public:
   static constexpr std::size_t kCount = 8;
-  TinyPrompts() : facts_{.name = "tiny prompts", .sha256 = "", .d_vocab = kTinyVocab, .n_parts = 1, .max_length = 3} {}
+  TinyPrompts()
+      : facts_{.name = "tiny prompts", .sha256 = "", .d_vocab = kTinyVocab, .n_parts = 1, .max_length = 3} {}
   const LawFacts& facts() const override { return facts_; }
   std::size_t first_position(std::size_t) const override { return 0; }
   void make(std::span<const std::uint64_t> parts, Inputs& out, ThreadPool&) const override {
@@ -131,12 +97,13 @@ inline TokenTexts tiny_token_texts() { return {.text = kTinyTexts, .first = {}};
 
 inline std::shared_ptr<const TextPattern> tiny_pattern(const std::string& kind, const ByteDfa& dfa) {
   const std::vector<TokenId> stop = {kTinyStop};
-  return std::make_shared<const TextPattern>(TextPattern{.kind = kind,
-                                                         .value = kind,
-                                                         .automaton = TokenAutomaton(dfa, tiny_token_texts(), stop),
-                                                         .dfa = dfa,
-                                                         .texts = tiny_token_texts(),
-                                                         .text = kind});
+  return std::make_shared<const TextPattern>(
+      TextPattern{.kind = kind,
+                  .value = kind,
+                  .automaton = TokenAutomaton(dfa, tiny_token_texts(), stop),
+                  .dfa = dfa,
+                  .texts = tiny_token_texts(),
+                  .text = kind});
 }
 
 // a(b|c)*d, by hand.
@@ -157,14 +124,13 @@ inline std::vector<TinyEvent> tiny_events() {
                     [](const std::string& text, auto) { return text.starts_with("bab"); }});
   events.push_back({"contains abca", tiny_pattern("contains", contains("abca")),
                     [](const std::string& text, auto) { return text.find("abca") != std::string::npos; }});
-  events.push_back({"tokens 3 or 6",
-                    std::make_shared<const TextPattern>(
-                        TextPattern{.kind = "tokens-any",
-                                    .value = "3,6",
-                                    .automaton = TokenAutomaton::any_of(any, kTinyVocab, stop)}),
-                    [](const std::string&, std::span<const TokenId> tokens) {
-                      return std::any_of(tokens.begin(), tokens.end(), [](TokenId t) { return t == 3 || t == 6; });
-                    }});
+  events.push_back(
+      {"tokens 3 or 6",
+       std::make_shared<const TextPattern>(TextPattern{
+           .kind = "tokens-any", .value = "3,6", .automaton = TokenAutomaton::any_of(any, kTinyVocab, stop)}),
+       [](const std::string&, std::span<const TokenId> tokens) {
+         return std::any_of(tokens.begin(), tokens.end(), [](TokenId t) { return t == 3 || t == 6; });
+       }});
   return events;
 }
 // Where regular expressions are there.
@@ -195,7 +161,8 @@ class TinyTruth {
     const std::size_t drawn = tokens.size() - prompt;
     if (drawn == sampling_.max_tokens || (drawn > 0 && tokens.back() == kTinyStop)) {
       std::string text;
-      for (std::size_t i = prompt; i < tokens.size(); ++i) text += kTinyTexts[static_cast<std::size_t>(tokens[i])];
+      for (std::size_t i = prompt; i < tokens.size(); ++i)
+        text += kTinyTexts[static_cast<std::size_t>(tokens[i])];
       return event.happens(text, std::span(tokens).subspan(prompt)) ? 1.0 : 0.0;
     }
     const std::vector<double>& p = law(tokens);

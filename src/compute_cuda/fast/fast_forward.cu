@@ -14,6 +14,7 @@
 #include "compute_cuda/fast/tail.cuh"
 #include "compute_cuda/limits.h"
 #include "compute_cuda/tiles/pack.h"
+#include "compute_cuda/wide/wide_forward.h"
 
 namespace deeptail::cuda {
 
@@ -252,24 +253,29 @@ struct FastForward::Impl {
 
 bool FastForward::fits(const DenseModel& m, std::size_t length) {
   static_assert(kFastModel == kWidth && kFastHeads == kHeads);
+  if (WideForward::fits(m, length)) return true;
   return has_fast_kernels(m.arch, m.d_model, m.n_heads, m.d_head, m.d_mlp) && length <= kMostFastPositions;
 }
 
-FastForward::FastForward(const DenseModel& model, const DenseInputs& inputs, std::size_t max_inputs)
-    : impl_(std::make_unique<Impl>(model, inputs, max_inputs)) {}
+FastForward::FastForward(const DenseModel& model, const DenseInputs& inputs, std::size_t max_inputs) {
+  if (WideForward::fits(model, inputs.length()))
+    wide_ = std::make_unique<WideForward>(model, inputs, max_inputs);
+  else
+    impl_ = std::make_unique<Impl>(model, inputs, max_inputs);
+}
 FastForward::~FastForward() = default;
 FastForward::FastForward(FastForward&&) noexcept = default;
 
 void FastForward::run_blocks(std::uint32_t n, const std::uint32_t* rows, cudaStream_t stream) const {
-  impl_->run_blocks(n, rows, stream);
+  wide_ ? wide_->run_blocks(n, rows, stream) : impl_->run_blocks(n, rows, stream);
 }
 void FastForward::say(std::uint32_t n, const std::uint32_t* rows, const NearTies& near,
                       const Verdicts& verdicts, cudaStream_t stream) const {
-  impl_->say(n, rows, near, verdicts, stream);
+  wide_ ? wide_->say(n, near, verdicts, stream) : impl_->say(n, rows, near, verdicts, stream);
 }
 void FastForward::margins(std::uint32_t n, const std::uint32_t* rows, const std::uint32_t* target,
                           float* margin, cudaStream_t stream) const {
-  impl_->margins(n, rows, target, margin, stream);
+  wide_ ? wide_->margins(n, rows, target, margin, stream) : impl_->margins(n, rows, target, margin, stream);
 }
 
 }  // namespace deeptail::cuda

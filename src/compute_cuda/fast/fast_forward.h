@@ -1,5 +1,5 @@
-// The forward pass in fp16 for the zoo's sizes: tensor-core products with fp32 sums, everything from the
-// embedding to the token said or the margin without logits in device memory. For .cu files.
+// The forward pass in fp16 for the zoo's sizes, and by wide/ for those of gelu-1l: tensor-core products with fp32 sums, everything from
+// the embedding to the token said or the margin without logits in device memory. For .cu files.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,6 +26,8 @@ struct NearTies {
   std::uint32_t* n_listed;
 };
 
+class WideForward;
+
 class FastForward {
  public:
   // Whether the kernels are made for this model: its whole architecture and its sizes.
@@ -48,7 +50,8 @@ class FastForward {
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;         // one of
+  std::unique_ptr<WideForward> wide_;  // the two
 };
 
 }  // namespace deeptail::cuda

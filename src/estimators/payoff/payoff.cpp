@@ -8,6 +8,7 @@
 
 #include "core/statistics.h"
 #include "core/stopwatch.h"
+#include "estimators/method_list.h"
 #include "estimators/payoff/sample.h"
 #include "estimators/tokensplit/replicas.h"
 
@@ -20,18 +21,40 @@ constexpr std::uint64_t kLearnPart = 0, kPayoffPilotPart = 1, kPlainPart = 2, kL
 constexpr std::size_t kPilotBranches = 4, kMostBranches = 32, kMostAskedBranches = 4096;
 constexpr double kMostShare = 0.05;  // of the answer, that one text may pay
 
-// How much larger than their mean what texts pay may be on the whole, where few pay: the upper end of Fay and Feuer's (1997)
-// interval for a sum of weighted rare counts, in which one more text pays as much as the largest. With many that
-// pay it is that of a normal law, and the replicas' spread says more.
+// How much larger than their mean what texts pay may be on the whole: the upper end of Fay and Feuer's (1997) interval for a
+// sum of weighted rare counts, in which one more text pays as much as the largest. Fewer than kFewPayers say nothing of
+// what others would pay: then one more may pay 1, all that there is.
 double log_most_of_weights(const WeightSums& sums, double confidence) {
+  constexpr std::uint64_t kFewPayers = 4;
   const auto n = static_cast<double>(sums.count);
   const double squares = std::exp(sums.log_sum_squares - 2.0 * sums.log_sum), spread = squares - 1.0 / n;
   const double largest =
-      sums.largest_share() * std::max(0.0, spread / squares);  // nothing where all pay alike
+      sums.positive < kFewPayers && sums.positive < sums.count
+          ? std::exp(std::min(-sums.log_sum, 300.0))
+          : sums.largest_share() * std::max(0.0, spread / squares);  // 0 where all pay alike
   const double variance = std::max(0.0, spread) + largest * largest, mean = 1.0 + largest;
   if (!(variance > 1e-12)) return 0.0;
   const double degrees = 2.0 * mean * mean / variance;
   return std::log(0.5 * variance / mean * chi_squared_upper_quantile(0.5 - 0.5 * confidence, degrees));
+}
+
+// The upper end of independent texts. Where many pay, what they pay says it all, unless prompts are spread evenly, which only
+// the replicas know of. Where few do neither is to be trusted alone.
+double log_high_of(const PayoffSample& sample, const Estimate& e) {
+  constexpr double kManyPayers = 30.0;
+  const WeightSums all = sample.all();
+  const bool many = all.effective() >= kManyPayers;
+  if (many && sample.is_spread()) return e.log_high;
+  const double by_texts = e.log_p + log_most_of_weights(all, e.confidence);
+  return std::min(0.0, many ? by_texts : std::max(e.log_high, by_texts));
+}
+
+// Texts that each replica of a small budget starts from, so that they do not cost more than all of it; 0: as tokensplit
+// has it.
+std::size_t small_first_draw(double budget, std::size_t replicas) {
+  constexpr double kShare = 0.2, kFewest = 48.0, kUsual = 256.0;
+  const double n = std::max(kFewest, kShare * budget / static_cast<double>(replicas + 1));
+  return n < kUsual ? static_cast<std::size_t>(n) : 0;
 }
 
 class Payoff {
@@ -124,8 +147,7 @@ class Payoff {
     if (done < n) e.warnings.push_back(fmt::format("ended after {} of {} texts", done, n));
     const WeightSums all = sample.all();
     const bool paid = !std::isinf(all.log_sum);
-    if (paid)
-      e.log_high = std::min(0.0, std::max(e.log_high, e.log_p + log_most_of_weights(all, e.confidence)));
+    if (paid) e.log_high = log_high_of(sample, e);
     e.diagnostics.insert(e.diagnostics.end(), {{"texts", static_cast<double>(done)},
                                                {"branches", static_cast<double>(branches_)},
                                                {"effective_texts", paid ? all.effective() : 0.0},
@@ -156,9 +178,11 @@ class Payoff {
   void run_levels(Estimate& e) {
     const ContinuationPayoff paying(*learnt_, branches_);
     const CpuPlace place{{.model = model_, .law = law_, .event = paying}};
-    const TokensplitConfig config{.budget = std::max(1000.0, left()),
+    const double budget = std::max(1000.0, left());
+    const TokensplitConfig config{.budget = budget,
                                   .replicas = config_.replicas,
-                                  .seed = derived_seed(config_.seed, kLevelsPart)};
+                                  .seed = derived_seed(config_.seed, kLevelsPart),
+                                  .first_draw = small_first_draw(budget, config_.replicas)};
     Meter meter(unit_, config_.budget, watch_);
     meter.add(work_.flops);
     PilotResult pilot =
@@ -211,8 +235,7 @@ class Payoff {
 }  // namespace
 
 void PayoffConfig::validate() const {
-  if (budget != 0.0 && !(budget >= 100.0 && std::isfinite(budget)))
-    throw InputError("budget {}: payoff needs at least 100 texts", budget);
+  check_text_budget(budget, "payoff");
   if (replicas < 2 || replicas > kMostReplicas)
     throw InputError(
         "{} replicas: expected at least 2, since the interval comes from their spread, and at most {}",

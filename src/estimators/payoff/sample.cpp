@@ -40,7 +40,7 @@ PayoffSample::PayoffSample(const Transformer& model, const InputLaw& law, const 
 std::vector<std::uint64_t> PayoffSample::parts_of(std::uint64_t first, std::size_t n) const {
   std::vector<std::uint64_t> parts(n * law_.facts().n_parts);
   sample_parts(law_, seed_, first, pool_, parts);
-  if (law_.facts().n_parts != 1) return parts;
+  if (!is_spread()) return parts;
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint64_t r = (first + i) % replicas_.size(), j = (first + i) / replicas_.size();
     parts[i] = reversed_bits(j) + uniform64({seed_, Stream::kSeeds}, r, 2);

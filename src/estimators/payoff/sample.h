@@ -18,6 +18,7 @@ class PayoffSample {
                std::size_t branches, std::size_t replicas, std::uint64_t seed, ThreadPool& pool);
 
   void run(std::uint64_t first, std::size_t n);
+  bool is_spread() const { return law_.facts().n_parts == 1; }
 
   struct Replica {
     WeightSums sums = {};

@@ -57,7 +57,9 @@ TEST(Figures, AModelsNameIsNoPath) {
 TEST(Figures, VariancesBeforeAndAfterWhitening) {
   const ReportExtras extras{
       .whitening = {{"m", "d", {4.0, 1.0}, {1.1, 0.9}}, {"m", "e", {2.0, 1.0}, {1.0, 1.0}}}};
-  const std::string svg = figures_of(two_methods_of_figures(), extras).at("whitening.svg");
+  const auto figures = figures_of(two_methods_of_figures(), extras);
+  const std::string& svg = figures.at("whitening.svg");
+  EXPECT_NE(figures.at("whitening.csv").find("\nm,e,2,1,1,1,1,1\n"), std::string::npos);
   EXPECT_EQ(occurrences(svg, "fill-opacity=\"0.2\""), 2u) << "bands";
   EXPECT_NE(svg.find("after whitening"), std::string::npos);
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "core/gzip.h"
 #include "core/json.h"
 #include "core/write_file.h"
 #include "sizes.h"
@@ -50,6 +51,18 @@ TEST(TruthFile, ReadsAndWritesTheSame) {
   EXPECT_DOUBLE_EQ(truth.q(10), 1.0 / 6.0);
   EXPECT_EQ(describe(truth.ranges[0]), "deeptail seed 1, inputs 10 to 15");
   EXPECT_EQ(parse_json(to_json(truth), "test"), good());
+}
+
+TEST(TruthFile, CompressedIsTheSame) {
+  const std::string text = json_text(good());
+  EXPECT_EQ(parse_json(to_json(parse_truth(gzipped(text), "t.json.gz")), "test"), good());
+  EXPECT_THROW(parse_truth(gzipped(gzipped(text)), "t.json.gz"), InputError);
+  const auto path =
+      (fs::temp_directory_path() / fmt::format("deeptail-truth-{}.json.gz", ::getpid())).string();
+  write_truth(path, parse_truth(text, "t.json"));
+  EXPECT_TRUE(is_compressed(InputFile(path).text()));
+  EXPECT_EQ(read_truth(path).counts, parse_truth(text, "t.json").counts);
+  fs::remove(path);
 }
 
 TEST(TruthFile, ShippedFilesComeBackByteForByte) {

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Counts what a px-* model says, by plain PyTorch: to compare with deeptail's counts.
+
+    python3 training/px/count.py --model models/px-1l --dist distributions/neox-digits/hex.json --samples 24 --seed 7 --out counts.json
+
+Inputs are drawn by PyTorch's own generator from cumulative tables of 2^32 parts. The model runs in fp16; where its two best logits are closer than
+--near-tie, an input is run again in fp32. Writes a deeptail-truth-1 file, source "pytorch".
+"""
+
+import argparse
+import hashlib
+import json
+import pathlib
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import safetensors_io  # noqa: E402
+from identity import model_sha256  # noqa: E402
+
+
+def tables_of(dist, device):
+    """-> for each position (ends [k] in units of 2^-32, ids [k])."""
+    tables = {}
+    for name, table in dist["tables"].items():
+        units = (torch.tensor(table["probabilities"], dtype=torch.float64) * 2**32).round().long()
+        tables[name] = (units.cumsum(0).to(device), torch.tensor(table["ids"]).to(device))
+    return [tables[name] for name in dist["positions"]]
+
+
+def draw(tables, n, generator, device):
+    columns = []
+    for ends, ids in tables:
+        at = torch.randint(0, 2**32, (n,), generator=generator, device=device)
+        columns.append(ids[torch.searchsorted(ends, at, right=True).clamp(max=len(ids) - 1)])
+    return torch.stack(columns, 1)
+
+
+class Model:
+    """Weights in one precision; norms and softmax in fp32; the last block at the last position alone."""
+
+    def __init__(self, folder, dtype, device):
+        self.cfg, self.dtype = json.loads((folder / "config.json").read_text()), dtype
+        self.w = {k: v.to(device, dtype) for k, v in safetensors_io.load(folder / "model.safetensors").items()}
+        pad = -self.cfg["d_vocab"] % 64
+        self.unembed = (F.pad(self.w["unembed.W_U"].t(), (0, 0, 0, pad)).contiguous(), F.pad(self.w["unembed.b_U"], (0, pad), value=-6e4))
+
+    def norm(self, x, name):
+        d = self.cfg["d_model"]
+        return F.layer_norm(x.float(), (d,), self.w[name + ".w"].float(), self.w[name + ".b"].float(), self.cfg["eps"]).to(self.dtype)
+
+    def heads(self, y, at, name):
+        """y [n, m, d] -> [n, heads, m, d_head]."""
+        return torch.einsum("nmd,hde->nhme", y, self.w[at + f"attn.W_{name}"]) + self.w[at + f"attn.b_{name}"][:, None]
+
+    def top_two(self, tokens):
+        """tokens [n, length] -> (ids [n], gaps [n])."""
+        w, c = self.w, self.cfg
+        x = (w["embed.W_E"][tokens] + w["pos_embed.W_pos"][: tokens.shape[1]]).float()
+        for i in range(c["n_layers"]):
+            at, last = f"blocks.{i}.", i + 1 == c["n_layers"]
+            y = self.norm(x, at + "ln1")
+            if last:
+                x = x[:, -1:]
+            q = self.heads(y[:, -1:] if last else y, at, "Q")
+            k, v = self.heads(y, at, "K"), self.heads(y, at, "V")
+            scores = (q @ k.transpose(-1, -2)).float() * c["d_head"] ** -0.5
+            if not last:
+                scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), float("-inf"))
+            z = scores.softmax(-1).to(self.dtype) @ v
+            x = x + torch.einsum("nhme,hed->nmd", z, w[at + "attn.W_O"]) + w[at + "attn.b_O"]
+            h = F.gelu(self.norm(x, at + "ln2") @ w[at + "mlp.W_in"] + w[at + "mlp.b_in"])
+            x = x + (h @ w[at + "mlp.W_out"] + w[at + "mlp.b_out"])
+        best = F.linear(self.norm(x[:, 0], "ln_final"), *self.unembed).topk(2)
+        return best.indices[:, 0], (best.values[:, 0] - best.values[:, 1]).float()
+
+
+@torch.no_grad()
+def count(model, exact, tables, args, device):
+    generator = torch.Generator(device).manual_seed(args.seed)
+    counts = torch.zeros(model.cfg["d_vocab"], dtype=torch.long, device=device)
+    again, done = 0, 0
+    while done < 1 << args.samples:
+        tokens = draw(tables, args.batch, generator, device)
+        ids, gaps = model.top_two(tokens)
+        near = torch.nonzero(gaps < args.near_tie)[:, 0]
+        for part in near.split(args.batch // 4):
+            ids[part] = exact.top_two(tokens[part])[0]
+        counts += torch.bincount(ids, minlength=len(counts))
+        again, done = again + len(near), done + args.batch
+    return counts, again / done, done
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=pathlib.Path, required=True)
+    parser.add_argument("--dist", type=pathlib.Path, required=True)
+    parser.add_argument("--samples", type=int, default=24, help="log2 of the number of inputs")
+    parser.add_argument("--batch", type=int, default=1 << 13)
+    parser.add_argument("--near-tie", type=float, default=0.05)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    args = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    dist = json.loads(args.dist.read_text())
+    model = Model(args.model, torch.float16 if device == "cuda" else torch.float32, device)
+    exact = Model(args.model, torch.float32, device)
+    if device == "cuda":
+        model.top_two = torch.compile(model.top_two, dynamic=False)
+    began = time.time()
+    counts, again, n = count(model, exact, tables_of(dist, device), args, device)
+    ranges = [{"source": "pytorch", "seed": args.seed, "first": 0, "count": n}]
+    seen = {str(i): int(c) for i, c in enumerate(counts.tolist()) if c > 0}
+    out = {"format": "deeptail-truth-1", "model": args.model.name, "dist": dist["name"], "model_sha256": model_sha256(args.model),
+           "dist_sha256": hashlib.sha256(args.dist.read_bytes()).hexdigest(), "source": "pytorch", "seed": args.seed, "samples": n,
+           "ranges": ranges, "counts": seen}
+    args.out.write_text(json.dumps(out, separators=(",", ":")) + "\n")
+    print(f"{args.model.name} {dist['name']}: {n} inputs, {100 * again:.2f} % in fp32, {len(seen)} tokens, {time.time() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
