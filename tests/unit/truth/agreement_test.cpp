@@ -50,5 +50,20 @@ TEST(ShippedCounts, BelongToTheShippedModels) {
   EXPECT_EQ(n_files, 24u);
 }
 
+// Those of px-*, whose weights are made by training/px: compressed, of the hashes that it checks.
+TEST(ShippedCounts, BelongToTheModelsThatAreMadeAgain) {
+  const InputFile file(DEEPTAIL_SOURCE "/training/px/expected.json");
+  const Json expected = parse_json(file.text(), file.path());
+  std::size_t n_files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(DEEPTAIL_SOURCE "/truth")) {
+    if (entry.path().extension() != ".gz") continue;
+    const Truth truth = read_truth(entry.path().string());
+    EXPECT_EQ(truth.model_sha256, expected.at(truth.model).get<std::string>()) << entry.path();
+    EXPECT_EQ(truth.dist_sha256, shipped("neox-digits/" + truth.dist).sha256) << entry.path();
+    ++n_files;
+  }
+  EXPECT_EQ(n_files, 8 * expected.size());
+}
+
 }  // namespace
 }  // namespace deeptail

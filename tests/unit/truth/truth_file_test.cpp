@@ -70,6 +70,7 @@ TEST(TruthFile, ShippedFilesComeBackByteForByte) {
   for (const auto& entry : fs::directory_iterator(fmt::format("{}/truth", DEEPTAIL_SOURCE))) {
     const InputFile file(entry.path().string());
     if (is_event_counts(file.path())) continue;  // event_counts_test.cpp
+    if (is_compressed(file.text())) continue;    // agreement_test.cpp
     EXPECT_EQ(to_json(parse_truth(file.text(), file.path())), file.text()) << file.path();
     if (++n == sized(0u, 4u)) break;  // 0: never
   }
