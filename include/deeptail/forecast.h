@@ -96,6 +96,7 @@ struct WorstConfig {
 struct ChanceCurve {
   std::vector<double> levels = {};  // of log p
   std::vector<double> log_share = {}, log_low = {}, log_high = {};
+  std::vector<std::vector<double>> of_replicas = {};  // log shares, [replicas][levels]
   bool ended = false;         // nothing beyond the last level was found, though rarer prompts were asked for
   std::uint64_t chances = 0;  // computed
 };
@@ -103,9 +104,10 @@ struct ChanceCurve {
 // most_queries prompts is above, with 97.5 % chance; replicas on these give the shares. The watch is told chances.
 ChanceCurve chance_curve(const InputLaw& law, const LogChances& chances, double most_queries,
                          const WorstConfig& config, ThreadPool& pool, const Watch& watch = {});
-// Where the curve crosses 1 / n; between levels linear in logs. Minus infinity below the first level, the
-// last one beyond the end. The largest of n prompts is where it crosses E / n, with E exponential: the share beyond it is.
-// Both errors of the log of a share, that of the curve and that of log E, are added as squares.
+// Where the curve crosses 1 / n; between levels linear in logs. Minus infinity below the first level, beyond the end the last
+// one, and for upper ends 1 unless the curve ended there. Its error is that of the mean of where the replicas' own curves cross:
+// they agree on heights far better than on how rare these are. The largest of n prompts is where the curve crosses E / n, with E
+// exponential: the share beyond it is. Its errors, and how far it is from p(n), are added as squares.
 std::vector<WorstOf> worst_by_curve(const ChanceCurve& curve, std::span<const double> queries,
                                     double confidence = 0.95);
 

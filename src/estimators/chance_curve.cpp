@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/random.h"
+#include "core/statistics.h"
 #include "deeptail/forecast.h"
 #include "deeptail/splitting.h"
 
@@ -12,7 +13,7 @@ namespace deeptail {
 namespace {
 
 constexpr double kNoChance = -std::numeric_limits<double>::infinity();
-constexpr std::size_t kFewestPrompts = 50;
+constexpr std::size_t kFewestPrompts = 50, kLevelsBeyond = 4;
 
 // Prompts that move by drawing parts anew, chosen without looking at them.
 class PromptParticles {
@@ -116,11 +117,22 @@ struct CurveSizes {
 double least_log_share(double most_queries) { return std::log(most_queries) - std::log(-std::log1p(-0.025)); }
 
 CurveSizes curve_sizes(const WorstConfig& config, double most_queries) {
-  const double levels = std::max(1.0, least_log_share(most_queries) / -std::log(config.survive_fraction)),
+  const double to_share = std::max(1.0, least_log_share(most_queries) / -std::log(config.survive_fraction)),
+               levels = to_share + static_cast<double>(kLevelsBeyond),
                runs = static_cast<double>(config.replicas) + 1.0,
                of_particle = levels * static_cast<double>(config.moves) + 4.0;
   const auto n = std::max(kFewestPrompts, static_cast<std::size_t>(config.budget / (runs * of_particle)));
   return {n, 4 * n, static_cast<std::uint64_t>(runs * of_particle * static_cast<double>(n))};
+}
+
+// A pilot of few prompts takes heights for rarer than they are, so the curve goes on beyond its last level, in steps like the
+// last ones. A chance is below 1.
+void add_levels_beyond(std::vector<double>& levels) {
+  constexpr std::size_t kLast = 3;
+  if (levels.size() <= kLast) return;
+  const double step = (levels.back() - levels[levels.size() - 1 - kLast]) / static_cast<double>(kLast);
+  for (std::size_t k = 0; k < kLevelsBeyond && step > 0.0 && levels.back() + step < 0.0; ++k)
+    levels.push_back(levels.back() + step);
 }
 
 }  // namespace
@@ -164,6 +176,7 @@ ChanceCurve chance_curve(const InputLaw& law, const LogChances& chances, double 
     if (level.survivors > 0) curve.levels.push_back(level.level);
   curve.ended = log_share > -std::log(most_queries);
   if (curve.levels.empty()) return curve;
+  if (!curve.ended) add_levels_beyond(curve.levels);
 
   splitting.levels = curve.levels;
   splitting.threshold = curve.levels.back();
@@ -173,10 +186,16 @@ ChanceCurve chance_curve(const InputLaw& law, const LogChances& chances, double 
     runs.push_back(run_splitting(particles, splitting, derived_seed(config.seed, r + 1), tell_replica));
     if (stopped && runs.size() > 2) runs.pop_back();  // it has not come to its end
   }
+  curve.of_replicas.resize(runs.size());
   for (std::size_t k = 0; k < curve.levels.size(); ++k) {
     std::vector<SplittingRun> cut;
     for (const SplittingRun& run : runs) cut.push_back(cut_to(run, k + 1));
     const ReplicaSummary summary = combine_replicas(cut, config.confidence);
+    if (std::isinf(summary.log_p) && k > 0) {  // nobody came here
+      curve.levels.resize(k);
+      break;
+    }
+    for (std::size_t r = 0; r < runs.size(); ++r) curve.of_replicas[r].push_back(cut[r].log_p);
     curve.log_share.push_back(summary.log_p);
     curve.log_low.push_back(summary.log_low);
     curve.log_high.push_back(summary.log_high);
@@ -186,8 +205,9 @@ ChanceCurve chance_curve(const InputLaw& law, const LogChances& chances, double 
 
 namespace {
 
-// The largest level whose log share is at least `wanted`; shares fall along the levels.
-double level_at(std::span<const double> levels, std::span<const double> log_share, double wanted) {
+// The largest level whose log share is at least `wanted`; shares fall along the levels. beyond: where the last one's is, too.
+double level_at(std::span<const double> levels, std::span<const double> log_share, double wanted,
+                double beyond) {
   double level = kNoChance, share = 0.0;
   for (std::size_t k = 0; k < levels.size(); ++k) {
     const double next = std::min(share, log_share[k]);
@@ -198,7 +218,28 @@ double level_at(std::span<const double> levels, std::span<const double> log_shar
     level = levels[k];
     share = next;
   }
-  return level;
+  return levels.empty() ? level : beyond;
+}
+
+struct CurvePoint {
+  double level, low, high;
+};
+// Where the curve crosses a share. Most replicas find too few of the prompts that are rarest, and some many: so the upper end is
+// at least where the highest of them crosses. beyond: the upper end where the curve does not come so far.
+CurvePoint point_of(const ChanceCurve& curve, double wanted, double beyond, double confidence) {
+  const double last = curve.levels.back(), level = level_at(curve.levels, curve.log_share, wanted, last);
+  if (std::isinf(level)) return {kNoChance, kNoChance, curve.levels.front()};
+  double n = 0.0, sum = 0.0, squares = 0.0, highest = level_at(curve.levels, curve.log_share, wanted, beyond);
+  for (const std::vector<double>& shares : curve.of_replicas) {
+    const double own = level_at(curve.levels, shares, wanted, last);
+    if (std::isinf(own)) continue;
+    n += 1.0, sum += own, squares += own * own;
+    highest = std::max(highest, own);
+  }
+  if (n < 2.0) return {level, kNoChance, 0.0};
+  const double variance = std::max(0.0, squares / n - sum * sum / n / n) / (n - 1.0);  // of the mean
+  const double half = student_t_quantile(0.5 + 0.5 * confidence, n - 1.0) * std::sqrt(variance);
+  return {level, level - half, std::min(0.0, std::max(level + half, highest))};
 }
 
 }  // namespace
@@ -206,24 +247,26 @@ double level_at(std::span<const double> levels, std::span<const double> log_shar
 std::vector<WorstOf> worst_by_curve(const ChanceCurve& curve, std::span<const double> queries,
                                     double confidence) {
   const double tail = 0.5 - 0.5 * confidence;
-  // How far the log of E is from that of 1.
-  const double below = std::log(-std::log(tail)), above = -std::log(-std::log1p(-tail));
-  std::vector<double> least, most;  // of the log shares, if both errors are against us
-  for (std::size_t k = 0; k < curve.levels.size(); ++k) {
-    const double share = curve.log_share[k];
-    least.push_back(share - std::hypot(share - curve.log_low[k], below));
-    most.push_back(std::isinf(share) ? curve.log_high[k] + above
-                                     : share + std::hypot(curve.log_high[k] - share, above));
-  }
+  const double most = std::log(-std::log(tail)), least = std::log(-std::log1p(-tail));  // of log E
   std::vector<WorstOf> out;
   for (const double n : queries) {
-    const double wanted = -std::log(n);
-    out.push_back({.queries = n,
-                   .log_p = level_at(curve.levels, curve.log_share, wanted),
-                   .log_low = level_at(curve.levels, curve.log_low, wanted),
-                   .log_high = level_at(curve.levels, curve.log_high, wanted),
-                   .log_worst_low = level_at(curve.levels, least, wanted),
-                   .log_worst_high = level_at(curve.levels, most, wanted)});
+    WorstOf& w = out.emplace_back(WorstOf{.queries = n, .log_p = kNoChance, .log_low = kNoChance});
+    if (curve.levels.empty()) continue;
+    const double wanted = -std::log(n), beyond = curve.ended ? curve.levels.back() : 0.0;
+    const auto at = [&](double log_share) { return point_of(curve, log_share, beyond, confidence); };
+    const CurvePoint one = at(wanted), frequent = at(wanted + most), rare = at(wanted + least);
+    w.log_p = one.level;
+    w.log_low = one.low;
+    w.log_high = one.high;
+    // Both errors as squares; below the first level nothing is known.
+    w.log_worst_low = std::isinf(frequent.low)
+                          ? kNoChance
+                          : one.level - std::hypot(one.level - frequent.level, frequent.level - frequent.low);
+    w.log_worst_high = std::isinf(one.level)
+                           ? rare.high
+                           : one.level + std::hypot(rare.level - one.level, rare.high - rare.level);
+    w.log_worst_low = std::min(w.log_worst_low, w.log_low);
+    w.log_worst_high = std::min(0.0, std::max(w.log_worst_high, w.log_high));
   }
   return out;
 }

@@ -18,10 +18,13 @@ namespace deeptail {
 struct SeedTally {
   double n = 0.0, sum = 0.0, squares = 0.0, held = 0.0, below = 0.0, above = 0.0, zeros = 0.0, work = 0.0;
   double said = 0.0;  // sum of the variances that estimates say they have
+  // Seeds whose estimate says itself that it is not one, since a pilot of its own, which nothing else depends on, spent the
+  // budget. They are left out of the mean; their intervals must hold the truth as all others.
+  double gave_up = 0.0;
   void operator+=(const SeedTally& o) {
     n += o.n, sum += o.sum, squares += o.squares, held += o.held;
     below += o.below, above += o.above, zeros += o.zeros, work += o.work;
-    said += o.said;
+    said += o.said, gave_up += o.gave_up;
   }
   static constexpr double kRounding = 1e-6;  // of fp32 logits, where an answer has no other error
   void add(const Estimate& e, double log_p) {
@@ -35,32 +38,34 @@ struct SeedTally {
               .above = is_above ? 1.0 : 0.0,
               .zeros = std::isinf(e.log_p) ? 1.0 : 0.0,
               .work = e.cost.forward_equivalents,
-              .said = ratio * ratio * said_variance(e)};
+              .said = ratio * ratio * said_variance(e),
+              .gave_up = e.status == Status::kBudgetSpent ? 1.0 : 0.0};
   }
   static double said_variance(const Estimate& e) {
     for (const auto& [name, value] : e.diagnostics)
       if (name == "relative_sd") return value * value;
     return 0.0;
   }
-  double mean() const { return sum / n; }
-  double variance() const { return std::max(0.0, squares / n - mean() * mean()); }
-  double error() const { return std::sqrt(variance() / n); }
+  double answers() const { return n - gave_up; }
+  double mean() const { return sum / answers(); }
+  double variance() const { return std::max(0.0, squares / answers() - mean() * mean()); }
+  double error() const { return std::sqrt(variance() / answers()); }
   double z() const {
     return error() > 0.0 && std::abs(mean() - 1.0) > kRounding ? (mean() - 1.0) / error() : 0.0;
   }
   double coverage() const { return held / n; }
-  static constexpr const char* kHeader = "seeds,mean,error,z,sd,said_sd,held,below,above,zeros,work";
+  static constexpr const char* kHeader = "seeds,mean,error,z,sd,said_sd,held,below,above,zeros,gave_up,work";
   std::string csv() const {
-    return fmt::format("{:.0f},{:.5f},{:.5f},{:.2f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.0f}", n,
-                       mean(), error(), z(), std::sqrt(variance()), std::sqrt(said / n), coverage(),
-                       below / n, above / n, zeros / n, work / n);
+    return fmt::format("{:.0f},{:.5f},{:.5f},{:.2f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.4f},{:.0f}",
+                       n, mean(), error(), z(), std::sqrt(variance()), std::sqrt(said / answers()),
+                       coverage(), below / n, above / n, zeros / n, gave_up / n, work / n);
   }
 };
 
 // What a run found, by question, for another run to add: the question, then the tally's numbers, all separated by tabs.
 inline void write_tally(std::ostream& out, const std::string& question, const SeedTally& t) {
-  out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", question, t.n, t.sum, t.squares, t.held,
-                     t.below, t.above, t.zeros, t.work, t.said);
+  out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", question, t.n, t.sum, t.squares, t.held,
+                     t.below, t.above, t.zeros, t.work, t.said, t.gave_up);
 }
 inline std::map<std::string, SeedTally> read_tallies(const std::vector<std::string>& files) {
   std::map<std::string, SeedTally> out;
@@ -72,7 +77,7 @@ inline std::map<std::string, SeedTally> read_tallies(const std::vector<std::stri
       if (tab == std::string::npos) throw InputError("{}: expected tabs in \"{}\"", file, line);
       SeedTally t;
       std::istringstream(line.substr(tab)) >> t.n >> t.sum >> t.squares >> t.held >> t.below >> t.above >>
-          t.zeros >> t.work >> t.said;
+          t.zeros >> t.work >> t.said >> t.gave_up;
       out[line.substr(0, tab)] += t;
     }
   }

@@ -78,14 +78,14 @@ std::vector<Estimator> estimators() {
        [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
          return payoff_of(f, l, q, PayoffLevels::kNone, 500, seed, pool);
        }},
-      {"payoff levels", true, true, 1,
+      {"payoff levels", true, true, 4,
        [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
          return payoff_of(f, l, q, PayoffLevels::kAlways, 1000, seed, pool);
        }},
-      {"static", false, true, 1,
+      {"static", false, true, 4,
        [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
          return static_split(f.tiny.model(), *l.law, *q.event,
-                             {.budget = 1000, .seed = seed, .first_draw = 64}, pool);
+                             {.budget = 2000, .seed = seed, .first_draw = 64}, pool);
        }},
       {"trajectory", true, true, 1,
        [](auto& f, auto& l, auto& q, std::uint64_t seed, ThreadPool& pool) {
@@ -156,7 +156,7 @@ bool summarise(const std::vector<Cell>& cells, const std::vector<Estimator>& all
   for (const Estimator& e : all) {
     double n = 0.0, far = 0.0, worst = 0.0, sum = 0.0, least = 1.0, most = 0.0, low = 0.0, high = 0.0;
     for (const Cell& c : cells) {
-      if (c.estimator != &e || c.tally.n < 2.0) continue;
+      if (c.estimator != &e || c.tally.answers() < 2.0) continue;
       n += 1.0;
       far += std::abs(c.tally.z()) > 3.0;
       if (std::abs(c.tally.z()) > std::abs(worst)) worst = c.tally.z();

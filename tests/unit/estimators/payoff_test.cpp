@@ -5,7 +5,7 @@
 
 #include "deeptail/methods.h"
 #include "sizes.h"
-#include "unit/tiny_texts.h"
+#include "statistical/tiny_questions.h"
 
 namespace deeptail {
 namespace {
@@ -59,6 +59,30 @@ TEST_F(PayoffTest, PlainMeansAndLevelsAreUnbiased) {
       EXPECT_NEAR(runs.mean, p, 4.0 * runs.error + 1e-12);
       EXPECT_GE(runs.covered, n - n / 5) << runs.covered;
     }
+}
+
+// One text in fifty pays, and few of those pay most: an interval that went by the one or two that were drawn would be too
+// low in one seed of seven.
+TEST_F(PayoffTest, FewTextsThatPaySayLittleOfOthers) {
+  const std::size_t n = sized<std::size_t>(60, 2);
+  const TinyLaws laws(tiny_.model());
+  const TinyLaw& said = laws.all()[3];
+  ASSERT_EQ(said.name, "language model");
+  const TinyEvent end = tiny_end_event();
+  const ContinuationEvent event(end.pattern, tiny_sampling(kQuestionSteps));
+  const std::vector<TinyQuestion> asked = {
+      {.name = end.name,
+       .event = std::make_shared<const ContinuationEvent>(event),
+       .happens = [&](const std::string& text, auto, std::span<const TokenId> s) {
+         return end.happens(text, s);
+       }}};
+  double p = 0.0;
+  for (const auto& [tokens, chance] : said.inputs) p += chance * TinyAnswers(tiny_.model(), asked)(tokens)[0];
+  const Runs runs = over_seeds(n, p, [&](std::uint64_t seed) {
+    return payoff(tiny_.model(), *said.law, event,
+                  {.budget = 500, .levels = PayoffLevels::kNone, .seed = seed}, pool_);
+  });
+  EXPECT_GE(runs.covered, n - n / 10) << runs.covered;
 }
 
 TEST_F(PayoffTest, SplittingOnTextsIsUnbiased) {
