@@ -43,7 +43,7 @@ struct ActivationEngine::Impl {
         memory(head, room, scorer.stride()),
         parents(room.particles),
         count(1),
-        margin(room.particles) {}
+        margin(room.populations * room.particles) {}
 
   DenseHead head;  // for targets to come
   Proposer proposer;
@@ -92,16 +92,27 @@ void ActivationEngine::set(std::size_t slot, std::span<const float> u,
           "copy to the device");
 }
 
-void ActivationEngine::scores(std::size_t slot, std::span<float> out) {
+std::vector<std::vector<float>> ActivationEngine::scores(std::span<const std::size_t> slots) {
   Impl& s = *impl_;
-  const std::uint32_t n = s.memory.sizes[slot];
-  all_candidates<<<row_blocks(n), kRowThreads>>>(
-      static_cast<std::uint32_t>(slot), static_cast<std::uint32_t>(s.memory.first_row(slot)), n, s.memory.d,
-      s.memory.stride, s.memory.u.data(), s.memory.groups.data(), s.scorer.candidates(s.count.data()));
+  std::uint32_t n = 0;
+  for (const std::size_t slot : slots) {
+    const std::uint32_t own = s.memory.sizes[slot];
+    all_candidates<<<row_blocks(own), kRowThreads>>>(
+        static_cast<std::uint32_t>(slot), static_cast<std::uint32_t>(s.memory.first_row(slot)), own, n,
+        s.memory.d, s.memory.stride, s.memory.u.data(), s.memory.groups.data(),
+        s.scorer.candidates(s.count.data()));
+    n += own;
+  }
   s.scorer.run(n, s.count.data(), [] {});
   s.scorer.settle(n, s.count.data(), {.margin = s.margin.data()});
   const std::vector<float> found = download(s.margin.data(), n);
-  std::copy(found.begin(), found.end(), out.begin());
+  std::vector<std::vector<float>> out;
+  auto from = found.begin();
+  for (const std::size_t slot : slots) {
+    out.emplace_back(from, from + s.memory.sizes[slot]);
+    from += s.memory.sizes[slot];
+  }
+  return out;
 }
 
 void ActivationEngine::resample(std::size_t slot, std::span<const std::uint32_t> parents) {

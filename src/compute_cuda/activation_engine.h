@@ -75,7 +75,7 @@ class ActivationEngine {
   // u: [n, d]; groups: [n], or empty without groups.
   void set(std::size_t slot, std::span<const float> u, std::span<const std::uint32_t> groups);
   std::size_t size(std::size_t slot) const;
-  void scores(std::size_t slot, std::span<float> out);  // [n]: margins
+  std::vector<std::vector<float>> scores(std::span<const std::size_t> slots);  // [slots][n]: margins
   void resample(std::size_t slot, std::span<const std::uint32_t> parents);
   // All populations together, each once.
   std::vector<MovesDone> move(const MoveSchedule& schedule, std::span<const LevelMoves> levels);

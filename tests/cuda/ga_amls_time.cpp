@@ -56,6 +56,7 @@ void print_stages(const SyntheticProblem& p, TokenId id, const GaAmlsConfig& con
     for (std::size_t k = 0; k < n; ++k)
       if (scores[k] >= level) survivors.push_back(static_cast<std::uint32_t>(k));
     particles.resample(resample(survivors, n, Resampling::kSystematic, 1, 0));
+    particles.rows();  // copies are made at the next use
     levels.push_back(
         {.slot = particles.slot(), .level = static_cast<float>(level), .seed = 1 + i, .step_size = 1e-3});
   }

@@ -4,21 +4,18 @@
 // A block takes 128 rows through a part of the columns. On Hopper the rows stay in shared memory (up to 512
 // numbers each; longer ones come along with the weights), one warp streams the weights, and two groups of
 // four warps multiply 64 rows by 256 columns at a time. Blocks with the same part of the columns run side by
-// side, so the weights come from the L2 cache. Elsewhere all warps load a piece and multiply it by mma.sync.
+// side, so the weights come from the L2 cache. For short rows it is the other way round (kept_columns.cuh). Elsewhere all warps load a piece and multiply it by mma.sync.
 #pragma once
 
-#include "compute_cuda/activations/tile_maxima.cuh"
+#include "compute_cuda/activations/kept_columns.cuh"
 #include "compute_cuda/exact/twofold_rows.cuh"
 #include "compute_cuda/tiles/products.cuh"
 #include "compute_cuda/tiles/wide_wgmma.cuh"
 
 namespace deeptail::cuda {
 
-enum class MaximaWay { kResident, kStreamed, kPlain };  // the first two on Hopper only
+enum class MaximaWay { kKept, kResident, kStreamed, kPlain };  // the first three on Hopper only
 
-inline constexpr int kMaximaWarps = 8, kMaximaThreads = 32 * (kMaximaWarps + 1);
-inline constexpr int kRowPieceBytes = kTileRows * kTileDepth * 2;
-inline constexpr int kColumnPieceBytes = kMaximaColumns * kTileDepth * 2;
 inline constexpr int kResidentPieces = 8;  // rows of at most 512 numbers stay
 // Shared memory.
 inline constexpr int kResidentStages = 3, kStreamedStages = 4;
@@ -91,10 +88,9 @@ class MaximaWorker {
     for (std::uint32_t item = blockIdx.x; item < items_.count(); item += gridDim.x) {
       const LaneRows rows(a_, items_.row_tile(item) * kTileRows + 16 * warp, items_.n);
       for (int tile = items_.first_tile(item); tile < items_.end_tile(item); ++tile) {
-        const bool with_target[2] = {rows.has_target(a_, 0, tile), rows.has_target(a_, 1, tile)};
         float c[32][4];
         multiply(c);
-        store_maxima(a_, c, rows, with_target, tile);
+        store_maxima(a_, c, rows, tile);
       }
     }
   }
@@ -210,7 +206,7 @@ __device__ inline void find_maxima_plain(const MaximaArgs& a, unsigned char* mem
       }
       if (warp == kMaximaWarps) continue;
       const LaneRows own(a, items.row_tile(item) * kTileRows + 16 * warp, items.n);
-      store_maxima(a, c, own, {own.has_target(a, 0, tile), own.has_target(a, 1, tile)}, tile);
+      store_maxima(a, c, own, tile);
     }
 }
 
@@ -221,7 +217,10 @@ __global__ void __launch_bounds__(kMaximaThreads, 1) column_maxima(const __grid_
     find_maxima_plain(args, memory);
   } else {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    find_maxima<kWay == MaximaWay::kResident>(args, memory);
+    if constexpr (kWay == MaximaWay::kKept)
+      find_maxima_of_kept(args, memory);
+    else
+      find_maxima<kWay == MaximaWay::kResident>(args, memory);
 #else
     __trap();
 #endif
@@ -235,6 +234,8 @@ struct MaximaKernel {
 };
 inline MaximaKernel maxima_kernel(MaximaWay way) {
   switch (way) {
+    case MaximaWay::kKept:
+      return {column_maxima<MaximaWay::kKept>, sizeof(KeptShared)};
     case MaximaWay::kResident:
       return {column_maxima<MaximaWay::kResident>, sizeof(MaximaShared<true>)};
     case MaximaWay::kStreamed:

@@ -19,6 +19,7 @@ struct ColumnNorms {
 struct Targets {
   int n, stride;                 // of a target, at most; numbers of a column in w
   const float *w, *b;            // [slots, n, stride], [slots, n]: minus infinity where there is none
+  const std::int32_t* only;      // [slots]: the column, or kSeveralColumns
   const std::uint8_t* in_tile;   // [slots, n_tiles]
   const std::uint32_t* columns;  // [slots, n_tiles, 8]: bits of the columns of a tile
   __device__ bool holds(std::uint32_t slot, int n_tiles, int tile, int column) const {

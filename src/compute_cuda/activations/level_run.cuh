@@ -41,6 +41,7 @@ struct PointMemory {
   DeviceArray<Population> populations;  // [slots]
   DeviceArray<std::uint32_t> moving;    // slots
   DeviceArray<float> u, next, before;   // [rows, stride]; next: proposed, or where resampling writes
+  DeviceArray<std::uint8_t> flipped;    // [rows]: while moving, it is in next; else 0
   DeviceArray<std::uint32_t> groups, next_groups;  // [rows], or empty
   DeviceArray<double> jump;                        // [slots, d, 4]
 
@@ -56,10 +57,14 @@ struct PointMemory {
         u(rows() * static_cast<std::size_t>(stride)),
         next(u.size()),
         before(u.size()),
+        flipped(rows()),
         groups(grouped() ? rows() : 0),
         next_groups(groups.size()),
-        jump(slots * 4 * head.d) {}
+        jump(slots * 4 * head.d) {
+    flipped.zero();
+  }
 
+  PointPlaces places() const { return {{u.data(), next.data()}, flipped.data(), stride}; }
   bool grouped() const { return cumulative.size() > 0; }
   std::size_t rows() const { return slots * particles; }
   std::size_t first_row(std::size_t slot) const { return slot * particles; }
@@ -111,6 +116,8 @@ class LevelRun {
       sized += !is_tail(move);
       if (memory_.grouped() && move % schedule_.group_every == 0) run_group_move(move);
     }
+    gather_points<<<grid(), kRowThreads>>>(moving(), memory_.d, memory_.places());
+    check(cudaGetLastError(), "gathering");
   }
 
   // In the order of the levels; memory.before holds where particles were.
@@ -185,9 +192,7 @@ class LevelRun {
     const PointMemory& m = memory_;
     const ProposeArgs args{.moving = moving(),
                            .d = m.d,
-                           .stride = m.stride,
-                           .u = m.u.data(),
-                           .proposed = m.next.data(),
+                           .points = m.places(),
                            .groups = m.groups.data(),
                            .out = scorer_.candidates(open, scored_.data()),
                            .prior = proposer_.prior,
@@ -200,8 +205,7 @@ class LevelRun {
     scorer_.run(n_, open, after);
     scorer_.settle(n_, open,
                    {.populations = m.populations.data(),
-                    .proposed = m.next.data(),
-                    .u = m.u.data(),
+                    .flipped = m.flipped.data(),
                     .accepted = accepted_.data() + (tail ? sized_moves_ : sized) * m.slots});
     after();
   }
@@ -211,9 +215,8 @@ class LevelRun {
     const PointMemory& m = memory_;
     const ProposeGroupsArgs args{.moving = moving(),
                                  .d = m.d,
-                                 .stride = m.stride,
                                  .n_groups = static_cast<int>(m.cumulative.size()),
-                                 .u = m.u.data(),
+                                 .points = m.places(),
                                  .groups = m.groups.data(),
                                  .cumulative = m.cumulative.data(),
                                  .out = scorer_.candidates(open, scored_.data()),

@@ -23,7 +23,7 @@ struct PriorTerms {
   // Log density at v minus that at u, without the factor of density_factor().
   __host__ __device__ double change(float u, float v) const {
     if constexpr (kGaussian) return static_cast<double>(v) * v - static_cast<double>(u) * u;
-    return static_cast<double>(logf(fmaf(v * v, factor, 1.0f))) - logf(fmaf(u * u, factor, 1.0f));
+    return logf(fmaf(v * v, factor, 1.0f) / fmaf(u * u, factor, 1.0f));
   }
   __host__ __device__ double change_factor() const { return kGaussian ? -0.5 : -0.5 * (nu + 1.0); }
 };
@@ -65,9 +65,9 @@ struct Step {
     } else if constexpr (kKind == MoveKernel::kMala) {
       const float drift = step * prior.gradient(u);
       const float v = u + drift + spread * z;
-      const double there = v - u - drift, back = u - v - step * prior.gradient(v);
+      const float there = v - u - drift, back = u - v - step * prior.gradient(v);
       sums.change += prior.change(u, v);
-      sums.distance += there * there - back * back;
+      sums.distance += (there - back) * (there + back);
       return v;
     } else if constexpr (kKind == MoveKernel::kMapla) {
       const double at = u, metric = inverse_metric(at);

@@ -4,6 +4,8 @@
 // finish; nothing depends on it, since every row is scored by itself.
 #pragma once
 
+#include <new>
+
 #include "compute_cuda/activations/point_steps.cuh"
 #include "compute_cuda/exact/twofold_rows.cuh"
 
@@ -82,11 +84,23 @@ __device__ inline void store_candidate(const TwofoldRows& to, std::uint32_t plac
       if (j + i < d) store_twofold2(to, place, j + i, row[j + i], j + i + 1 < d ? row[j + i + 1] : 0.0f);
 }
 
+// Where particles are: in one of two places, and the other is for what is proposed. So nothing is copied where it is
+// accepted.
+struct PointPlaces {
+  float* place[2];        // [rows, stride]
+  std::uint8_t* flipped;  // [rows]: it is in place 1
+  int stride;
+  __device__ float* now(std::uint32_t row) const { return at(row, flipped[row]); }
+  __device__ float* other(std::uint32_t row) const { return at(row, flipped[row] ^ 1); }
+  __device__ float* at(std::uint32_t row, int which) const {
+    return place[which] + static_cast<std::size_t>(row) * stride;
+  }
+};
+
 struct ProposeArgs {
   Moving moving;
-  int d, stride;
-  const float* u;   // [rows, stride]
-  float* proposed;  // [rows, stride]
+  int d;
+  PointPlaces points;
   const std::uint32_t* groups;
   Candidates out;
   DensePrior prior;
@@ -98,25 +112,29 @@ struct ProposeArgs {
 
 template <MoveKernel kKind, bool kGaussian>
 __global__ void __launch_bounds__(kRowThreads) propose_points(const __grid_constant__ ProposeArgs a) {
-  __shared__ double step_size;
+  using KernelStep = Step<kKind, kGaussian>;
+  __shared__ alignas(
+      KernelStep) unsigned char shared_step[sizeof(KernelStep)];  // its constants take many steps in fp64
   const std::uint32_t slot = a.moving.slots[blockIdx.y];
   const Population& population = a.moving.populations[slot];
   if (blockIdx.x * kRowWarps >= population.n) return;
   if (threadIdx.x == 0) {
     StepSizes sizes = a.sizes;
     sizes.first = population.step_size, sizes.h += slot, sizes.accepted += slot;
-    step_size = a.fixed > 0.0 ? a.fixed : sizes.at(a.sized, population.n);
+    const double step_size = a.fixed > 0.0 ? a.fixed : sizes.at(a.sized, population.n);
     if (blockIdx.x == 0 && a.fixed == 0.0) sizes.h[a.sized * sizes.stride] = step_size;
+    new (shared_step) KernelStep(a.prior, step_size);
   }
   __syncthreads();
   const std::uint32_t number = blockIdx.x * kRowWarps + threadIdx.x / 32, row = population.first + number;
   const int lane = threadIdx.x % 32;
-  const float* u = a.u + static_cast<std::size_t>(row) * a.stride;
-  float* proposed = a.proposed + static_cast<std::size_t>(row) * a.stride;
+  float* proposed = nullptr;
   bool passes = false;
   if (number < population.n) {
+    proposed = a.points.other(row);
     const NumberKey key{population.seed, step_index(population.number, a.move, number)};
-    const Step<kKind, kGaussian> step(a.prior, step_size);
+    const KernelStep step = *reinterpret_cast<const KernelStep*>(shared_step);
+    const float* u = a.points.now(row);
     RatioSums sums;
     for (int j = 4 * lane; j < a.d; j += 128) {
       float z[4];
@@ -127,8 +145,8 @@ __global__ void __launch_bounds__(kRowThreads) propose_points(const __grid_const
     }
     sums = {warp_sum(sums.change), warp_sum(sums.distance)};
     const double log_ratio = step.log_ratio(sums);
-    const r123::Philox4x32::ctr_type w = keyed_words(key, Stream::kMoveAccept, 0);
-    passes = log_ratio >= 0.0 || unit_double(even_slot(w)) < exp(log_ratio);
+    passes =
+        log_ratio >= 0.0 || unit_double(even_slot(keyed_words(key, Stream::kMoveAccept, 0))) < exp(log_ratio);
   }
   const std::uint32_t place = take_place(a.out, passes, slot, row);
   if (!passes) return;
@@ -138,8 +156,8 @@ __global__ void __launch_bounds__(kRowThreads) propose_points(const __grid_const
 
 struct ProposeGroupsArgs {
   Moving moving;
-  int d, stride, n_groups;
-  const float* u;               // [rows, stride]
+  int d, n_groups;
+  PointPlaces points;
   const std::uint32_t* groups;  // [rows]
   const double* cumulative;     // [n_groups]
   Candidates out;
@@ -170,23 +188,36 @@ __global__ void __launch_bounds__(kRowThreads) propose_groups(const __grid_const
   const std::uint32_t place = take_place(a.out, other, slot, row);
   if (!other) return;
   if (lane == 0) a.out.groups[place] = static_cast<std::uint32_t>(low);
-  store_candidate(a.out.u, place, a.u + static_cast<std::size_t>(row) * a.stride, a.d, lane);
+  store_candidate(a.out.u, place, a.points.now(row), a.d, lane);
 }
 
-// All particles of a population as candidates, in order.
+// Particles go back to place 0.
+__global__ void __launch_bounds__(kRowThreads) gather_points(Moving moving, int d, PointPlaces points) {
+  const Population& population = moving.populations[moving.slots[blockIdx.y]];
+  const std::uint32_t number = blockIdx.x * kRowWarps + threadIdx.x / 32, row = population.first + number;
+  if (number >= population.n || !points.flipped[row]) return;
+  const float* from = points.at(row, 1);
+  float* to = points.at(row, 0);
+  for (int j = threadIdx.x % 32; j < d; j += 32) to[j] = from[j];
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) points.flipped[row] = 0;
+}
+
+// All particles of a population as candidates, in order, from place `at` on. Counts them and all before.
 __global__ void __launch_bounds__(kRowThreads)
-    all_candidates(std::uint32_t slot, std::uint32_t first, std::uint32_t n, int d, int stride,
-                   const float* u, const std::uint32_t* groups, Candidates out) {
-  const std::uint32_t number = blockIdx.x * kRowWarps + threadIdx.x / 32, row = first + number;
+    all_candidates(std::uint32_t slot, std::uint32_t first, std::uint32_t n, std::uint32_t at, int d,
+                   int stride, const float* u, const std::uint32_t* groups, Candidates out) {
+  const std::uint32_t number = blockIdx.x * kRowWarps + threadIdx.x / 32, row = first + number,
+                      place = at + number;
   if (number >= n) return;
   const int lane = threadIdx.x % 32;
   if (lane == 0) {
-    out.which[number] = row;
-    out.slots[number] = slot;
-    if (groups != nullptr) out.groups[number] = groups[row];
-    if (number == 0) *out.count = n;
+    out.which[place] = row;
+    out.slots[place] = slot;
+    if (groups != nullptr) out.groups[place] = groups[row];
+    if (number == 0) *out.count = at + n;
   }
-  store_candidate(out.u, number, u + static_cast<std::size_t>(row) * stride, d, lane);
+  store_candidate(out.u, place, u + static_cast<std::size_t>(row) * stride, d, lane);
 }
 
 }  // namespace deeptail::cuda

@@ -89,6 +89,7 @@ class DeviceTargets {
         n_tiles_(static_cast<std::size_t>(n_tiles)),
         w_(slots * most * stride),
         b_(slots * most),
+        only_(slots),
         in_tile_(slots * n_tiles_),
         columns_(slots * n_tiles_ * 8) {}
 
@@ -107,11 +108,18 @@ class DeviceTargets {
     }
     put(w_, slot, padded(columns, head.d, stride_));
     put(b_, slot, own);
+    put(only_, slot,
+        std::vector<std::int32_t>{ids.size() == 1 ? static_cast<std::int32_t>(ids[0]) : kSeveralColumns});
     put(in_tile_, slot, in_tile);
     put(columns_, slot, bits);
   }
   Targets view() const {
-    return {static_cast<int>(most_), static_cast<int>(stride_), w_.data(), b_.data(), in_tile_.data(),
+    return {static_cast<int>(most_),
+            static_cast<int>(stride_),
+            w_.data(),
+            b_.data(),
+            only_.data(),
+            in_tile_.data(),
             columns_.data()};
   }
 
@@ -125,6 +133,7 @@ class DeviceTargets {
 
   std::size_t most_, stride_, n_tiles_;
   DeviceArray<float> w_, b_;           // [slots, most, stride], [slots, most]
+  DeviceArray<std::int32_t> only_;     // [slots]
   DeviceArray<std::uint8_t> in_tile_;  // [slots, n_tiles]
   DeviceArray<std::uint32_t> columns_;
 };
@@ -136,6 +145,7 @@ class RowScorer {
       : d_(static_cast<int>(head.d)),
         stride_(static_cast<int>(up_to(head.d, 8))),
         eps_(head.eps),
+        normalise_(normalise_kernel(d_)),
         unwhitening_(head, up_to(head.d, 8)),
         columns_(head),
         bias_(column_biases(head, columns_.n_tiles)),
@@ -146,6 +156,7 @@ class RowScorer {
         candidates_(rows, head.d),
         which_(rows),
         slots_(rows),
+        target_(rows),
         groups_(head.cumulative.empty() ? 0 : rows),
         x_(rows * up_to(head.d, 8)),
         y16_(up_to(rows, kTileRows) * static_cast<std::size_t>(columns_.width)),
@@ -183,6 +194,7 @@ class RowScorer {
     const MaximaArgs args{.y = y16_.data(),
                           .w = columns_.high.data(),
                           .bias = bias_.data(),
+                          .target = target_.data(),
                           .slots = slots_.data(),
                           .targets = targets_.view(),
                           .n = n,
@@ -221,9 +233,10 @@ class RowScorer {
 
   void prepare_kernels(bool plain) {
     const bool fits = columns_.width <= kResidentPieces * kTileDepth;
-    maxima_way_ = maxima_kernel(plain || !device_traits().hopper ? MaximaWay::kPlain
-                                : fits                           ? MaximaWay::kResident
-                                                                 : MaximaWay::kStreamed);
+    maxima_way_ = maxima_kernel(plain || !device_traits().hopper                        ? MaximaWay::kPlain
+                                : columns_fit(columns_.width, columns_.n_tiles, n_sm()) ? MaximaWay::kKept
+                                : fits                                                  ? MaximaWay::kResident
+                                       : MaximaWay::kStreamed);
     check(cudaFuncSetAttribute(maxima_way_.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(maxima_way_.bytes)),
           "shared memory");
@@ -245,17 +258,19 @@ class RowScorer {
                              .eps = eps_,
                              .y16 = y16_.data(),
                              .width = columns_.width,
+                             .target = target_.data(),
                              .slots = slots_.data(),
                              .targets = targets_.view(),
                              .norms = columns_.norms,
                              .own = own_.data(),
                              .error = error_.data()};
-    normalise_rows<<<row_blocks(n), kRowThreads>>>(args);
+    normalise_<<<row_blocks(n), kRowThreads>>>(args);
   }
 
   int d_, stride_;
   float eps_;
   MaximaKernel maxima_way_{};
+  NormaliseKernel normalise_;
   ScaledUnwhitening unwhitening_;
   DeviceColumns columns_;
   DeviceArray<float> bias_;  // [n_columns]
@@ -263,6 +278,7 @@ class RowScorer {
   DeviceArray<float> means_, ln_w_, ln_b_;
   TwofoldBuffer candidates_;
   DeviceArray<std::uint32_t> which_, slots_, groups_;
+  DeviceArray<std::int32_t> target_;
   DeviceArray<float> x_;     // [rows, stride]
   DeviceArray<__half> y16_;  // [rows, width]
   DeviceArray<float> own_, error_, maxima_;

@@ -25,6 +25,7 @@ struct NormaliseArgs {
   float eps;
   __half* y16;  // [n, width], in the order of twofold_rows.cuh
   int width;
+  std::int32_t* target;        // [n]: out, the column of its target
   const std::uint32_t* slots;  // [n]: whose target
   Targets targets;
   ColumnNorms norms;
@@ -38,7 +39,46 @@ __device__ inline std::uint32_t count_of(std::uint32_t n, const std::uint32_t* n
 // Rounding of sums: of fp32 accumulation on tensor cores and of the fp32 sums themselves, far above both.
 inline constexpr float kSumSlack = 0x1p-16f;
 
-// A warp per row.
+// What a lane has of a row. Four at a time where there are as many: rows begin at multiples of 32 bytes.
+template <int kChunks>
+__device__ inline void load_row(const float* x, int d, int lane, float (&v)[kChunks][4]) {
+#pragma unroll
+  for (int chunk = 0; chunk < kChunks; ++chunk) {
+    const int j = 128 * chunk + 4 * lane;
+    if (j + 4 <= d) {
+      const float4 four = *reinterpret_cast<const float4*>(x + j);
+      v[chunk][0] = four.x, v[chunk][1] = four.y, v[chunk][2] = four.z, v[chunk][3] = four.w;
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) v[chunk][i] = j + i < d ? x[j + i] : 0.0f;
+    }
+  }
+}
+// As fp32, and as fp16 in the order of twofold_rows.cuh.
+template <int kChunks>
+__device__ inline void store_row(float* x, __half* y16, int width, std::uint32_t row, int d, int lane,
+                                 const float (&v)[kChunks][4]) {
+#pragma unroll
+  for (int chunk = 0; chunk < kChunks; ++chunk) {
+    const int j = 128 * chunk + 4 * lane;
+    if (j + 4 <= d) {
+      const __half2 halves[2] = {__floats2half2_rn(v[chunk][0], v[chunk][1]),
+                                 __floats2half2_rn(v[chunk][2], v[chunk][3])};
+      *reinterpret_cast<float4*>(x + j) = {v[chunk][0], v[chunk][1], v[chunk][2], v[chunk][3]};
+      *reinterpret_cast<uint2*>(y16 + twofold_index(width, row, j)) = *reinterpret_cast<const uint2*>(halves);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (j + i < d) {
+          x[j + i] = v[chunk][i];
+          y16[twofold_index(width, row, j + i)] = __float2half_rn(v[chunk][i]);
+        }
+    }
+  }
+}
+
+// A warp per row; a lane has four neighbours of every 128 numbers. kChunks: of 128 numbers, at least what a row has.
+template <int kChunks>
 __global__ void __launch_bounds__(kRowThreads) normalise_rows(const __grid_constant__ NormaliseArgs a) {
   const std::uint32_t row = blockIdx.x * kRowWarps + threadIdx.x / 32;
   if (row >= count_of(a.n, a.n_device)) return;
@@ -46,47 +86,67 @@ __global__ void __launch_bounds__(kRowThreads) normalise_rows(const __grid_const
   float* x = a.x + static_cast<std::size_t>(row) * a.stride;
   const float* mean_of_group =
       a.means + static_cast<std::size_t>(a.groups == nullptr ? 0 : a.groups[row]) * a.stride;
+  float v[kChunks][4];
+  // body(number in the row, value), for those that exist.
+  const auto for_each = [&](const auto& body) {
+#pragma unroll
+    for (int chunk = 0; chunk < kChunks; ++chunk)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (const int j = 128 * chunk + 4 * lane + i; j < a.d) body(j, v[chunk][i]);
+  };
+  load_row<kChunks>(x, a.d, lane, v);
   float sum = 0.0f;
-  for (int j = lane; j < a.d; j += 32) sum += x[j] = fmaf(x[j], a.unscale, mean_of_group[j]);
+  for_each([&](int j, float& value) { sum += value = fmaf(value, a.unscale, mean_of_group[j]); });
   if (a.ln_w != nullptr) {
     const float mean = warp_sum(sum) / a.d;
     float squares = 0.0f;
-    for (int j = lane; j < a.d; j += 32) squares = fmaf(x[j] - mean, x[j] - mean, squares);
+    for_each([&](int, float value) { squares = fmaf(value - mean, value - mean, squares); });
     const float rstd = 1.0f / sqrtf(warp_sum(squares) / a.d + a.eps);
-    for (int j = lane; j < a.d; j += 32) x[j] = fmaf((x[j] - mean) * rstd, a.ln_w[j], a.ln_b[j]);
+    for_each([&](int j, float& value) { value = fmaf((value - mean) * rstd, a.ln_w[j], a.ln_b[j]); });
   }
   float length = 0.0f, rest = 0.0f;
-  for (int j = lane; j < a.d; j += 32) {
-    const __half rounded = __float2half_rn(x[j]);
-    const float left = x[j] - __half2float(rounded);
-    a.y16[twofold_index(a.width, row, j)] = rounded;
-    length = fmaf(x[j], x[j], length);
+  for_each([&](int, float value) {
+    const __half rounded = __float2half_rn(value);
+    const float left = value - __half2float(rounded);
+    length = fmaf(value, value, length);
     rest = fmaf(left, left, rest);
-  }
+  });
+  store_row<kChunks>(x, a.y16, a.width, row, a.d, lane, v);
   length = sqrtf(warp_sum(length));
   rest = sqrtf(warp_sum(rest));
   float own = -INFINITY;
-  const std::size_t first = static_cast<std::size_t>(a.slots[row]) * a.targets.n;
+  const std::uint32_t slot = a.slots[row];
   for (int t = 0; t < a.targets.n; ++t) {
-    const float* w = a.targets.w + (first + t) * a.targets.stride;
+    const std::size_t which = static_cast<std::size_t>(slot) * a.targets.n + t;
+    const float* w = a.targets.w + which * a.targets.stride;
     float dot = 0.0f;
-    for (int j = lane; j < a.d; j += 32) dot = fmaf(x[j], w[j], dot);
-    own = fmaxf(own, warp_sum(dot) + a.targets.b[first + t]);
+    for_each([&](int j, float value) { dot = fmaf(value, w[j], dot); });
+    own = fmaxf(own, warp_sum(dot) + a.targets.b[which]);
   }
   if (lane != 0) return;
   a.own[row] = own;
+  a.target[row] = a.targets.only[slot];
   // |y16| <= |y| + |y - y16|; a thousandth for the rounding of the norms.
   const float reach = length + rest;
   a.error[row] = 1.001f * (rest * a.norms.largest + reach * a.norms.largest_rest) +
                  kSumSlack * reach * (a.norms.largest + a.norms.largest_rest);
 }
 
+using NormaliseKernel = void (*)(NormaliseArgs);
+inline NormaliseKernel normalise_kernel(int d) {
+  if (d <= 128) return normalise_rows<1>;
+  if (d <= 512) return normalise_rows<4>;
+  if (d <= 2048) return normalise_rows<16>;
+  if (d <= 8192) return normalise_rows<64>;
+  throw Failure("activations of more than 8192 numbers");
+}
+
 // What becomes of candidates: their margin is written down, or those at or above the level are accepted.
 struct Fate {
   float* margin = nullptr;                  // [n], in the order of the candidates; null: accept
   const Population* populations = nullptr;  // [slots]: their levels
-  const float* proposed = nullptr;          // [rows, stride]; null: another group is accepted
-  float* u = nullptr;                       // [rows, stride]
+  std::uint8_t* flipped = nullptr;          // [rows], as PointPlaces; null: another group is accepted
   std::uint32_t* groups = nullptr;          // [rows]
   std::uint32_t* accepted = nullptr;        // [slots]: counts them
 };
@@ -162,17 +222,16 @@ __device__ inline Opinion look_at(const SettleArgs& a, std::uint32_t row) {
   return top + error < most ? Opinion{Said::kAccepted} : Opinion{Said::kOpen, most - error};
 }
 
-// By any number of threads, of which this is one.
-__device__ inline void accept(const SettleArgs& a, std::uint32_t row, int thread, int threads) {
+// By one thread.
+__device__ inline void accept(const SettleArgs& a, std::uint32_t row) {
   const Fate& fate = a.fate;
   const std::uint32_t particle = a.which[row];
-  if (fate.proposed == nullptr) {
-    if (thread == 0) fate.groups[particle] = a.groups[row];
+  if (fate.flipped == nullptr) {
+    fate.groups[particle] = a.groups[row];
     return;
   }
-  const std::size_t first = static_cast<std::size_t>(particle) * a.stride;
-  for (int j = thread; j < a.d; j += threads) fate.u[first + j] = fate.proposed[first + j];
-  if (thread == 0) atomicAdd(fate.accepted + a.slots[row], 1u);
+  fate.flipped[particle] ^= 1;
+  atomicAdd(fate.accepted + a.slots[row], 1u);
 }
 
 // A warp per candidate; those that fp16 leaves open are done by the whole block, one after the other.
@@ -184,18 +243,18 @@ __global__ void __launch_bounds__(kSettleThreads) settle_rows(const __grid_const
   if (first >= n) return;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const Opinion opinion = first + warp < n ? look_at(a, first + warp) : Opinion{};
-  if (opinion.said == Said::kAccepted) accept(a, first + warp, lane, 32);
+  if (opinion.said == Said::kAccepted && lane == 0) accept(a, first + warp);
   if (lane == 0) open[warp] = opinion.said == Said::kOpen, least[warp] = opinion.least;
   __syncthreads();
   for (int i = 0; i < kSettleRows; ++i) {
     if (!open[i]) continue;
     const std::uint32_t row = first + i;
     const float best = exact_maximum(a, row, y, least[i], scratch), margin = a.own[row] - best;
-    if (a.fate.margin != nullptr) {
-      if (threadIdx.x == 0) a.fate.margin[row] = margin;
-    } else if (margin >= a.fate.populations[a.slots[row]].level) {
-      accept(a, row, static_cast<int>(threadIdx.x), kSettleThreads);
-    }
+    if (threadIdx.x != 0) continue;
+    if (a.fate.margin != nullptr)
+      a.fate.margin[row] = margin;
+    else if (margin >= a.fate.populations[a.slots[row]].level)
+      accept(a, row);
   }
 }
 

@@ -8,11 +8,15 @@ namespace deeptail::cuda {
 
 inline constexpr float kLeftOut = -1e30f;  // below all logits
 
+// Instead of the one column of a target.
+inline constexpr std::int32_t kNoColumn = -1 << 20, kSeveralColumns = -1;
+
 struct MaximaArgs {
   const __half* y;             // [n, width], in the order of twofold_rows.cuh
   const __half* w;             // as ColumnWeights
   const float* bias;           // [n_tiles * 256]
-  const std::uint32_t* slots;  // [n]: whose target is left out
+  const std::int32_t* target;  // [n]: the column that is left out, or kSeveralColumns
+  const std::uint32_t* slots;  // [n]: whose these are
   Targets targets;
   std::uint32_t n;
   const std::uint32_t* n_device;
@@ -20,30 +24,37 @@ struct MaximaArgs {
   float* maxima;  // [n, n_tiles]
 };
 
-// The two rows of 16 that a lane has numbers of, and where bits of their targets' columns in a tile lie.
+// The two rows of 16 that a lane has numbers of, and the columns of their targets.
 struct LaneRows {
-  std::uint32_t row[2], slot[2];
+  std::uint32_t row[2];
+  std::int32_t target[2];  // as MaximaArgs::target; kNoColumn for rows that are not there
   bool exists[2];
   __device__ LaneRows(const MaximaArgs& a, std::uint32_t first, std::uint32_t n) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       row[half] = first + 8 * half + threadIdx.x % 32 / 4;
       exists[half] = row[half] < n;
-      slot[half] = exists[half] ? a.slots[row[half]] : 0;
+      target[half] = exists[half] ? a.target[row[half]] : kNoColumn;
     }
   }
-  __device__ bool has_target(const MaximaArgs& a, int half, int tile) const {
-    return exists[half] && a.targets.in_tile[static_cast<std::size_t>(slot[half]) * a.n_tiles + tile] != 0;
+  __device__ bool may_be_in(int half, int tile) const {
+    return target[half] == kSeveralColumns || target[half] / kMaximaColumns == tile;
   }
 };
 
+// Is the column of the tile one of the row's own target?
+__device__ inline bool is_own(const MaximaArgs& a, const LaneRows& rows, int half, int tile, int column) {
+  if (rows.target[half] != kSeveralColumns) return rows.target[half] == tile * kMaximaColumns + column;
+  return a.targets.holds(a.slots[rows.row[half]], a.n_tiles, tile, column);
+}
+
 // c: what a warp has of 16 rows and the 256 columns of a tile (fragments.cuh).
 __device__ inline void store_maxima(const MaximaArgs& a, const float (&c)[32][4], const LaneRows& rows,
-                                    const bool (&with_target)[2], int tile) {
-  const int lane = threadIdx.x % 32;
-  const float* bias = a.bias + tile * kMaximaColumns + 2 * (lane % 4);
+                                    int tile) {
+  const int lane = threadIdx.x % 32, own_columns = 2 * (lane % 4);
+  const float* bias = a.bias + tile * kMaximaColumns + own_columns;
   float best[2] = {-INFINITY, -INFINITY};
-  if (!with_target[0] && !with_target[1]) {
+  if (!rows.may_be_in(0, tile) && !rows.may_be_in(1, tile)) {
 #pragma unroll
     for (int i = 0; i < 32; ++i) {
       const float2 b = load2(bias + 8 * i);
@@ -56,13 +67,13 @@ __device__ inline void store_maxima(const MaximaArgs& a, const float (&c)[32][4]
     for (int i = 0; i < 32; ++i) {
       const float2 b = load2(bias + 8 * i);
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const std::size_t at = static_cast<std::size_t>(rows.slot[half]) * a.n_tiles + tile;
-        const std::uint32_t bits = with_target[half] ? a.targets.columns[8 * at + i / 4] : 0u;
-        const std::uint32_t own = bits >> (8 * (i % 4) + 2 * (lane % 4));
-        best[half] = fmaxf(best[half], (own & 1) != 0 ? kLeftOut : c[i][2 * half] + b.x);
-        best[half] = fmaxf(best[half], (own & 2) != 0 ? kLeftOut : c[i][2 * half + 1] + b.y);
-      }
+      for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int side = 0; side < 2; ++side) {
+          const float logit = c[i][2 * half + side] + (side == 0 ? b.x : b.y);
+          const bool own = is_own(a, rows, half, tile, 8 * i + own_columns + side);
+          best[half] = fmaxf(best[half], own ? kLeftOut : logit);
+        }
     }
   }
   __syncwarp();

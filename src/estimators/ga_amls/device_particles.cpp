@@ -101,10 +101,12 @@ struct DevicePopulations::Impl {
                                                                       room.particles, p.kernel.moves));
   }
 
-  // A population's level, until it is done.
+  // A population's level, until it is done: copies, moves, and then their scores, which will be asked for next.
   struct Request {
     cuda::LevelMoves level;
+    std::span<const std::uint32_t> parents;  // empty: they are copied already
     cuda::MovesDone done = {};
+    std::vector<float> scores = {};
     double seconds = 0.0;
     bool finished = false;
     std::exception_ptr error = {};
@@ -154,10 +156,17 @@ struct DevicePopulations::Impl {
       const std::lock_guard lock(device_mutex);
       const Stopwatch stopwatch;
       std::vector<cuda::LevelMoves> levels;
-      for (const Request* request : batch) levels.push_back(request->level);
+      std::vector<std::size_t> slots;
+      for (const Request* request : batch) {
+        levels.push_back(request->level);
+        slots.push_back(request->level.slot);
+        if (!request->parents.empty()) engine.resample(request->level.slot, request->parents);
+      }
       const std::vector<cuda::MovesDone> done = engine.move(schedule, levels);
+      std::vector<std::vector<float>> scores = engine.scores(slots);
       for (std::size_t i = 0; i < batch.size(); ++i) {
         batch[i]->done = done[i];
+        batch[i]->scores = std::move(scores[i]);
         batch[i]->seconds = stopwatch.seconds() / static_cast<double>(batch.size());
       }
     } catch (...) {
@@ -203,29 +212,38 @@ void DeviceParticles::sample(std::size_t n, std::uint64_t seed) {
   const DevicePopulations::Problem& p = all_.problem;
   h_ = p.kernel.step_size;
   const StartPoints start = draw_start(p.prior, p.cumulative, p.start, n, seed, pool_);
+  n_ = n;
+  parents_.clear(), scores_.clear();
   all_.join();
   joined_ = true;
   const std::lock_guard lock(all_.device_mutex);
   on_device([&] { all_.engine.set(slot_, start.u, start.groups); });
 }
 
-std::size_t DeviceParticles::size() const { return all_.engine.size(slot_); }
-
 void DeviceParticles::scores(std::span<double> out) {
-  std::vector<float> found(out.size());
-  {
+  if (scores_.empty()) {
+    copy_now();
     const std::lock_guard lock(all_.device_mutex);
     const Stopwatch stopwatch;
-    on_device([&] { all_.engine.scores(slot_, found); });
+    scores_ = on_device([&] { return all_.engine.scores({&slot_, 1}); }).front();
     seconds_ += stopwatch.seconds();
   }
-  std::copy(found.begin(), found.end(), out.begin());
+  std::copy(scores_.begin(), scores_.end(), out.begin());
   score_evals_ += out.size();
 }
 
 void DeviceParticles::resample(std::span<const std::uint32_t> parents) {
+  copy_now();
+  parents_.assign(parents.begin(), parents.end());
+  n_ = parents.size();
+  scores_.clear();
+}
+
+void DeviceParticles::copy_now() {
+  if (parents_.empty()) return;
   const std::lock_guard lock(all_.device_mutex);
-  on_device([&] { all_.engine.resample(slot_, parents); });
+  on_device([&] { all_.engine.resample(slot_, parents_); });
+  parents_.clear();
 }
 
 MoveStats DeviceParticles::move(double level, std::size_t k, std::uint64_t seed) {
@@ -236,8 +254,11 @@ MoveStats DeviceParticles::move(double level, std::size_t k, std::uint64_t seed)
                 .level = float_level(level),  // the engine compares in fp32
                 .number = k,
                 .seed = seed,
-                .step_size = frozen.empty() ? h_ : frozen[std::min(k, frozen.size() - 1)]}};
+                .step_size = frozen.empty() ? h_ : frozen[std::min(k, frozen.size() - 1)]},
+      .parents = parents_};
   on_device([&] { all_.run(request); });
+  parents_.clear();
+  scores_ = std::move(request.scores);
   const cuda::MovesDone& done = request.done;
   h_ = done.step_size;
   score_evals_ += done.scored;
@@ -251,6 +272,7 @@ MoveStats DeviceParticles::move(double level, std::size_t k, std::uint64_t seed)
 }
 
 ConstRows DeviceParticles::rows() {
+  copy_now();
   const std::lock_guard lock(all_.device_mutex);
   downloaded_ = on_device([&] { return all_.engine.points(slot_); });
   return {downloaded_.data(), all_.problem.prior.dim()};

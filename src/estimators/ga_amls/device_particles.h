@@ -56,7 +56,7 @@ class DeviceParticles {
   DeviceParticles& operator=(const DeviceParticles&) = delete;
 
   void sample(std::size_t n, std::uint64_t seed);
-  std::size_t size() const;
+  std::size_t size() const { return n_; }
   void scores(std::span<double> out);
   void resample(std::span<const std::uint32_t> parents);
   MoveStats move(double level, std::size_t k, std::uint64_t seed);
@@ -67,11 +67,16 @@ class DeviceParticles {
   std::size_t slot() const { return slot_; }
 
  private:
+  void copy_now();
+
   DevicePopulations::Impl& all_;
   ThreadPool& pool_;
   std::size_t slot_;
   bool joined_ = false;
-  double h_ = 0.0;  // goes on from level to level
+  std::size_t n_ = 0;
+  std::vector<std::uint32_t> parents_;  // of copies that are to be made before the next moves
+  std::vector<float> scores_;           // [n], where they are known
+  double h_ = 0.0;                      // goes on from level to level
   std::uint64_t score_evals_ = 0;
   double seconds_ = 0.0;
   std::vector<float> downloaded_;

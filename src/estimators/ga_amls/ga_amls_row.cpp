@@ -55,6 +55,7 @@ Method make_ga_amls(SettingReader& s) {
   s.take(kPrior, config.prior);
   s.take(kKernel, config.kernel.kind);
   s.take(kTailEvery, config.kernel.tail_every);
+  s.set(kTailEvery, static_cast<std::uint64_t>(config.kernel.tail_every));  // 0 is a choice
   s.take(kStart, config.start);
   s.take(kDevice, config.device);
   config.kernel.burn_in = std::min(config.kernel.burn_in, (config.kernel.moves + 1) / 2);

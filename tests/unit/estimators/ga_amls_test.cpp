@@ -82,6 +82,28 @@ TEST(GaAmls, TheConditionedPriorFollowsItsGroups) {
   EXPECT_GE(e.levels.size(), 3u);
 }
 
+TEST(GaAmls, FewMovesOfOneKernelUnderAHeavyPriorAreNamed) {
+  const GroupsProblem p = two_groups(500, 4);
+  const Target target({0}, p.head);
+  ThreadPool pool(1);
+  const auto is_named = [&](GaPrior prior, KernelKind kernel, std::size_t tail_every) {
+    GaAmlsConfig config = quick(prior);
+    config.n_particles = 40;
+    config.kernel.kind = kernel;
+    config.kernel.moves = 9, config.kernel.burn_in = 2;
+    config.kernel.tail_every = tail_every;
+    const Estimate e = ga_amls(p.head, p.activations, target, config, pool);
+    return std::any_of(e.warnings.begin(), e.warnings.end(), [](const std::string& w) {
+      return w.find("few under a t prior") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(is_named(GaPrior::kStudentT, KernelKind::kMala, 0));
+  EXPECT_TRUE(is_named(GaPrior::kConditioned, KernelKind::kRwmh, 0));
+  EXPECT_FALSE(is_named(GaPrior::kStudentT, KernelKind::kMala, 8));
+  EXPECT_FALSE(is_named(GaPrior::kStudentT, KernelKind::kPcn, 0));
+  EXPECT_FALSE(is_named(GaPrior::kGaussian, KernelKind::kMala, 0));
+}
+
 TEST(GaAmls, AnImpossibleTargetEndsWithABound) {
   GroupsProblem p = two_groups(2000, 3);
   // Token 2's column is the mean of the others': never the largest.
