@@ -45,6 +45,8 @@ std::string gzipped(std::string_view text) {
   return out;
 }
 
+bool is_compressed(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+
 std::string gunzipped(std::string_view bytes, std::string_view where) {
   if (bytes.size() > kLargest) throw InputError("{}: larger than any file of deeptail's", where);
   Inflater inflater;

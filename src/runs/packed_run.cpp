@@ -37,6 +37,8 @@ std::string packed_run(const RunSnapshot& snapshot) {
 }
 
 PackedText unpack_run(std::string_view bytes, std::string_view where) {
+  if (!is_compressed(bytes))
+    throw InputError("{}: expected a run's folder or a packed run, found another file", where);
   const std::string text = gunzipped(bytes, where);
   const std::size_t end = text.find('\n');
   if (end == std::string::npos) throw InputError("{}: expected a run, found no lines", where);

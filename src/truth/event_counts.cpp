@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/gzip.h"
 #include "events/event_spec.h"
 #include "truth/event_counts.h"
 #include "truth/truth.h"

@@ -13,9 +13,6 @@ namespace deeptail {
 // Largest number of samples in a file, and of a sample's number.
 inline constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 62;
 
-// Whether these bytes are a gzip file.
-bool is_compressed(std::string_view bytes);
-
 // The file of this name in the folders called truth, or that with .gz behind it. Nothing where there is none.
 std::optional<std::string> find_truth(const std::string& file_name);
 std::string truth_name(const std::string& model, const std::string& dist);  // "dt-1l-hex.json"

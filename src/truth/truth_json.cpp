@@ -32,8 +32,6 @@ const T* common(const std::vector<TruthRange>& ranges, T TruthRange::*field) {
 
 }  // namespace
 
-bool is_compressed(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
-
 std::string hash_or_none(const JsonNode& node) { return node.text().empty() ? "" : node.sha256(); }
 
 std::vector<TruthRange> parse_ranges(const JsonNode& list, std::string_view where) {

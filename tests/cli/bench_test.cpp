@@ -230,7 +230,7 @@ TEST_F(BenchCommand, AnotherRunInTheFolderIsRefused) {
   refused(bench("file"), "cannot create the folder");
   refused(bench("file/run"), "cannot create the folder");
   refused("bench run none.toml --out '" + path("y") + "'", "none.toml: cannot open");
-  refused("bench export '" + path("file") + "' --csv x", "cannot open");
+  refused("bench export '" + path("file") + "' --csv x", "expected a run's folder or a packed run");
 }
 
 TEST_F(BenchCommand, ChangedModelIsRefused) {
