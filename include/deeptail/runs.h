@@ -72,8 +72,8 @@ Run rescore_run(Run run, const std::string& folder);
 // Runs of different models, distributions, targets or methods as one. Throws InputError where they disagree
 // on a file of the same name, or both have an item.
 Run join_runs(std::vector<Run> runs);
-// The items of the targets that have estimates of every setting, and of every replica of it that some target
-// has: what an unfinished run can be compared on.
+// The items of the targets that have estimates of every setting that their model has, and of every replica of
+// it: what an unfinished run can be compared on.
 Run complete_targets(Run run);
 
 }  // namespace deeptail

@@ -112,7 +112,8 @@ void add_report(CLI::App& app) {
   command->add_option("--truth", options->truth,
                       "Folder of counts (MODEL-DIST.json) to score against, instead of those that chose the "
                       "targets");
-  command->add_flag("--complete", options->complete, "Only targets that every setting has estimated");
+  command->add_flag("--complete", options->complete,
+                    "Only targets that every setting of their model has estimated");
   command->add_flag("--compare", options->compare, "Set two runs of the same items side by side");
   command->add_flag("--quiet", options->quiet, "Print nothing");
   command->callback([options] { run_report(*options); });

@@ -68,15 +68,16 @@ Run join_runs(std::vector<Run> runs) {
 }
 
 Run complete_targets(Run run) {
-  using Target = std::tuple<std::string, std::string, std::vector<TokenId>>;
-  std::set<std::pair<std::string, std::uint64_t>> settings;  // and replicas
-  std::map<Target, std::size_t> have;
+  using Place = std::tuple<std::string, std::string, std::vector<TokenId>>;
+  std::map<std::string, std::set<std::pair<std::string, std::uint64_t>>>
+      settings;  // of a model; and replicas
+  std::map<Place, std::size_t> have;
   for (const RunItem& item : run.items) {
-    settings.emplace(item.variant, item.replica);
+    settings[item.model].emplace(item.variant, item.replica);
     ++have[{item.model, item.dist, item.target}];
   }
   std::erase_if(run.items, [&](const RunItem& item) {
-    return have[{item.model, item.dist, item.target}] < settings.size();
+    return have[{item.model, item.dist, item.target}] < settings[item.model].size();
   });
   return run;
 }

@@ -71,7 +71,9 @@ int main(int argc, char** argv) {
     else
       rest.insert(rest.end(), {argv[i], argv[i + 1]});
   }
-  const SeedOptions o = seed_options(static_cast<int>(rest.size()), rest.data(), {.seeds = 40});
+  SeedOptions usual;
+  usual.seeds = 40;
+  const SeedOptions o = seed_options(static_cast<int>(rest.size()), rest.data(), usual);
   const ClosedFormProblem problem =
       make_problem(EventShape::kSum, PriorKind::kStudentT, dim, 2.2e-7, KernelKind::kMala);
   const auto begin = std::chrono::steady_clock::now();

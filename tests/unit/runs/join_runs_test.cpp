@@ -91,6 +91,8 @@ TEST(CompleteTargets, AreThoseOfEverySettingAndReplica) {
   other.target = {2};
   run.items.push_back(other);
   EXPECT_EQ(complete_targets(run).items.size(), 3u) << "the second target lacks the first replica";
+  run.items.push_back(item_to_join("b", 1));
+  EXPECT_EQ(complete_targets(run).items.size(), 4u) << "another model has settings of its own";
   EXPECT_EQ(complete_targets(run_to_join("a", {1, 2})).items.size(), 2u);
 }
 
