@@ -183,10 +183,12 @@ Estimate mc(const Transformer& model, const Distribution& dist, const Target& ta
 
 // Splitting on the token sequences themselves (docs/tokensplit.md). A pilot finds levels and moves;
 // independent replicas on these, with random numbers of their own, give the estimate: their mean is unbiased.
-enum class Tilting { kAuto, kNone };  // kNone: all particles are drawn from the law itself
+// kNone: all particles are drawn from the law itself; kScan: also from laws that hold more of what a scan found; kAuto: and
+// of what replicas found.
+enum class Tilting { kAuto, kNone, kScan };
 template <>
 struct EnumNames<Tilting> {
-  static constexpr std::string_view kAll[] = {"auto", "none"};
+  static constexpr std::string_view kAll[] = {"auto", "none", "scan"};
 };
 struct TokensplitConfig {
   // Forward-pass equivalents: flops over those of a plain pass over all positions. 0: tokensplit_budget().

@@ -75,7 +75,7 @@ SplitSettings read_split(std::string_view text) {
       count(c.moves);
     else if (key == "tilt") {
       const auto tilt = value_named<Tilting>(node.text());
-      if (!tilt) node.fail_expected("auto or none");
+      if (!tilt) node.fail_expected("auto, none or scan");
       c.tilt = *tilt;
       out.told.emplace_back(key, node.text());
     } else if (key == "threads")

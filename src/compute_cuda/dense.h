@@ -63,8 +63,9 @@ struct DenseInputs {
 // with plants: rows that are seen in the place of those that their positions have drawn. Part p < length draws
 // position p; where there are plants, part `length` draws the number of one.
 inline constexpr std::uint32_t kNowhere = 0xffffffff, kNoPlant = 0xffffffff;
+inline constexpr int kMostPlanted = 3;
 struct DensePlant {
-  std::uint32_t position[2] = {kNowhere, kNowhere}, row[2] = {};  // where both are one position, the first
+  std::uint32_t position[kMostPlanted] = {kNowhere, kNowhere, kNowhere}, row[kMostPlanted] = {};
 };
 struct DenseBase {
   std::vector<DenseInputs::Table> tables;  // [parts]

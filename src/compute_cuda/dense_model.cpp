@@ -59,16 +59,14 @@ std::uint32_t row_of(const Distribution& tables, const DenseInputs& inputs, std:
   return inputs.first_row[position] + static_cast<std::uint32_t>(entry);
 }
 
-DensePlant dense_plant(const Plant& plant, const Distribution& tables, std::uint32_t last_position,
-                       const DenseInputs& inputs) {
+DensePlant dense_plant(const Plant& plant, const Distribution& tables, const DenseInputs& inputs) {
+  static_assert(kMostPlanted == Plant::kMost);
   DensePlant out;
-  const auto put = [&](std::size_t slot, std::uint32_t position, TokenId token) {
-    if (token == kNothing) return;
-    out.position[slot] = position;
-    out.row[slot] = row_of(tables, inputs, position, token);
-  };
-  put(0, last_position, plant.last);
-  put(1, plant.position, plant.other);
+  for (std::size_t i = 0; i < plant.tokens().size(); ++i) {
+    const PlantedToken& t = plant.tokens()[i];
+    out.position[i] = t.position;
+    out.row[i] = row_of(tables, inputs, t.position, t.token);
+  }
   return out;
 }
 
@@ -87,8 +85,7 @@ DenseBase dense_base(const Distribution& tables, const PlantList* plants, const 
   if (plants == nullptr) return out;
   out.tables.push_back(add_table(plants->chances, out));
   out.free.push_back(static_cast<std::uint32_t>(tables.length()));
-  for (const Plant& plant : plants->plants)
-    out.plants.push_back(dense_plant(plant, tables, plants->last_position, inputs));
+  for (const Plant& plant : plants->plants) out.plants.push_back(dense_plant(plant, tables, inputs));
   return out;
 }
 

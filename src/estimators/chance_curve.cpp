@@ -256,15 +256,21 @@ std::vector<WorstOf> worst_by_curve(const ChanceCurve& curve, std::span<const do
     const auto at = [&](double log_share) { return point_of(curve, log_share, beyond, confidence); };
     const CurvePoint one = at(wanted), frequent = at(wanted + most), rare = at(wanted + least);
     w.log_p = one.level;
-    w.log_low = one.low;
-    w.log_high = one.high;
+    // By the replicas' heights, and by how rare they say that these are, whichever is wider; the latter says nothing where shares
+    // are so small that they spread over orders of magnitude.
+    w.log_low = std::min(one.low, level_at(curve.levels, curve.log_low, wanted, one.low));
+    w.log_high =
+        std::max(one.high, std::min(rare.level, level_at(curve.levels, curve.log_high, wanted, 0.0)));
     // Both errors as squares; below the first level nothing is known.
-    w.log_worst_low = std::isinf(frequent.low)
-                          ? kNoChance
-                          : one.level - std::hypot(one.level - frequent.level, frequent.level - frequent.low);
+    w.log_worst_low =
+        std::isinf(frequent.low)
+            ? kNoChance
+            : one.level - std::hypot(one.level - frequent.level,
+                                     std::max(frequent.level - frequent.low, one.level - w.log_low));
     w.log_worst_high = std::isinf(one.level)
                            ? rare.high
-                           : one.level + std::hypot(rare.level - one.level, rare.high - rare.level);
+                           : one.level + std::hypot(rare.level - one.level,
+                                                    std::max(rare.high - rare.level, w.log_high - one.level));
     w.log_worst_low = std::min(w.log_worst_low, w.log_low);
     w.log_worst_high = std::min(0.0, std::max(w.log_worst_high, w.log_high));
   }

@@ -28,11 +28,13 @@ constexpr SettingRow kTaper{.key = "taper",
                             .low = 1.0,
                             .with_ends = true,
                             .usual = "8"};
-constexpr SettingRow kTilt{.key = "tilt",
-                           .help = "Draw rare tokens, and those that a scan finds, more often, with weights",
-                           .kind = SettingKind::kChoice,
-                           .words = EnumNames<Tilting>::kAll,
-                           .usual = "auto"};
+constexpr SettingRow kTilt{
+    .key = "tilt",
+    .help =
+        "Draw rare tokens more often, with weights: those that a scan finds, and (auto) that replicas find",
+    .kind = SettingKind::kChoice,
+    .words = EnumNames<Tilting>::kAll,
+    .usual = "auto"};
 constexpr const SettingRow* kTokensplitSettings[] = {&kBudget,    &kReplicas, &kRelError,        &kParticles,
                                                      &kFirstDraw, &kMoves,    &kSurviveFraction, &kForgotten,
                                                      &kTaper,     &kTilt,     &kDevice};
@@ -105,8 +107,9 @@ Method make_tokensplit(SettingReader& s) {
 }
 
 // Everything but what is about tables: a law that raises rare tokens, and a device.
-constexpr const SettingRow* kStaticSettings[] = {&kBudget, &kReplicas,        &kRelError,  &kParticles, &kFirstDraw,
-                                                 &kMoves,  &kSurviveFraction, &kForgotten, &kTaper};
+constexpr const SettingRow* kStaticSettings[] = {&kBudget,          &kReplicas,  &kRelError,
+                                                 &kParticles,       &kFirstDraw, &kMoves,
+                                                 &kSurviveFraction, &kForgotten, &kTaper};
 
 Method make_static(SettingReader& s) {
   TokensplitConfig config;
@@ -128,13 +131,14 @@ Method make_static(SettingReader& s) {
           .enumerates = true,
           .unit = "texts",
           .work = work,
-          .run = [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
-            TokensplitConfig c = config;
-            c.seed = seed;
-            Estimate e = static_split(*q.model, *q.law, *q.event, c, pool, watch);
-            e.method = "static";
-            return e;
-          }};
+          .run =
+              [config](const Question& q, std::uint64_t seed, ThreadPool& pool, const Watch& watch) {
+                TokensplitConfig c = config;
+                c.seed = seed;
+                Estimate e = static_split(*q.model, *q.law, *q.event, c, pool, watch);
+                e.method = "static";
+                return e;
+              }};
 }
 
 }  // namespace

@@ -4,6 +4,11 @@
 
 namespace deeptail {
 
+Plant::Plant(std::span<const PlantedToken> tokens) : size_(tokens.size()) {
+  std::copy(tokens.begin(), tokens.end(), tokens_.begin());
+  std::sort(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(size_));
+}
+
 PlantedTables::PlantedTables(Distribution dist, PlantList list)
     : dist_(std::move(dist)),
       list_(std::move(list)),
@@ -22,16 +27,14 @@ std::vector<std::size_t> PlantedTables::free_parts() const {
 
 std::size_t PlantedTables::first_position(std::size_t part) const {
   if (part < length()) return part;
-  std::uint32_t first = list_.last_position;
-  for (const Plant& plant : list_.plants)
-    if (plant.other != kNothing) first = std::min(first, plant.position);
+  auto first = static_cast<std::uint32_t>(length());
+  for (const Plant& plant : list_.plants) first = std::min(first, plant.tokens().front().position);
   return first;
 }
 
 TokenId PlantedTables::token_at(std::size_t position, std::span<const std::uint64_t> numbers) const {
-  const Plant& plant = plant_of(numbers);
-  if (plant.last != kNothing && position == list_.last_position) return plant.last;
-  if (plant.other != kNothing && position == plant.position) return plant.other;
+  for (const PlantedToken& t : plant_of(numbers).tokens())
+    if (t.position == position) return t.token;
   return dist_.table(position).draw(numbers[position]);
 }
 
@@ -66,9 +69,8 @@ void PlantedTables::redraw(std::span<const Redraw> redraws, std::span<std::uint6
       write(r.part);
       continue;
     }
-    write(list_.last_position);
-    if (before.other != kNothing) write(before.position);
-    if (const Plant& now = plant_of(numbers); now.other != kNothing) write(now.position);
+    for (const PlantedToken& t : before.tokens()) write(t.position);
+    for (const PlantedToken& t : plant_of(numbers).tokens()) write(t.position);
   }
 }
 

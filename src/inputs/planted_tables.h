@@ -1,7 +1,10 @@
-// Independent positions in which a token or two are planted: drawn together, from a list.
+// Independent positions in which a token, two or three are planted: drawn together, from a list.
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -11,15 +14,31 @@ namespace deeptail {
 
 inline constexpr TokenId kNothing = -1;
 
-// What is written over the tokens of an input: `last` at the list's last position, `other` at a position of
-// its own, or only one of them (kNothing in the place of the other).
-struct Plant {
-  TokenId last = kNothing, other = kNothing;
-  std::uint32_t position = 0;  // of `other`
+struct PlantedToken {
+  std::uint32_t position = 0;
+  TokenId token = kNothing;
+  friend auto operator<=>(const PlantedToken&, const PlantedToken&) = default;
+};
+
+// What is written over the tokens of an input: one to three tokens, each at a position of its own.
+class Plant {
+ public:
+  static constexpr std::size_t kMost = 3;
+  Plant() = default;
+  Plant(std::initializer_list<PlantedToken> tokens) : Plant(std::span(tokens.begin(), tokens.size())) {}
+  explicit Plant(std::span<const PlantedToken> tokens);
+  std::span<const PlantedToken> tokens() const { return std::span(tokens_).first(size_); }  // by position
+  void write(std::span<TokenId> input) const {
+    for (const PlantedToken& t : tokens()) input[t.position] = t.token;
+  }
+  friend auto operator<=>(const Plant&, const Plant&) = default;
+
+ private:
+  std::array<PlantedToken, kMost> tokens_ = {};
+  std::size_t size_ = 0;
 };
 
 struct PlantList {
-  std::uint32_t last_position = 0;
   std::vector<Plant> plants;  // distinct
   TokenTable chances;         // of the numbers [0, plants), in place of token ids
   std::size_t size() const { return plants.size(); }

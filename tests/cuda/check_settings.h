@@ -26,6 +26,11 @@ struct Settings {
                                               {"--budget", "0"},
                                               {"--seed", "1"},
                                               {"--at-once", "256"},
+                                              {"--tilt", "auto"},
+                                              {"--least-count", "0"},
+                                              {"--part", ""},
+                                              {"--tokens", ""},
+                                              {"--seeds", "1"},
                                               {"--look", "1024"}};
   // Others than these: their flags and values.
   Settings(int argc, char** argv, const std::map<std::string, std::string>& others = {}) {
@@ -49,7 +54,10 @@ struct Settings {
   std::size_t count(const char* flag) const { return static_cast<std::size_t>(number(flag)); }
   bool default_budget() const { return number("--budget") == 0.0; }
   TokensplitConfig config() const {
-    return {.budget = number("--budget"), .seed = static_cast<std::uint64_t>(number("--seed"))};
+    TokensplitConfig config{.budget = number("--budget"),
+                            .seed = static_cast<std::uint64_t>(number("--seed"))};
+    config.tilt = value_named<Tilting>(given.at("--tilt")).value();
+    return config;
   }
 };
 
@@ -66,6 +74,22 @@ struct Asked {
   Distribution dist;
 };
 
+// --part K,N: of all targets of the band with --least-count or more, those whose id, scrambled, is K modulo N: a sample by
+// chance, the same in every run.
+inline std::vector<GridTarget> part_of_truth(const Settings& s, const Truth& truth) {
+  const auto part = s.list("--part"), band = s.list("--band");
+  const auto k = static_cast<std::uint64_t>(std::atoi(part.at(0).c_str())),
+             n = static_cast<std::uint64_t>(std::atoi(part.at(1).c_str()));
+  std::vector<GridTarget> all = choose_targets(truth, {.q_low = std::atof(band.at(0).c_str()),
+                                                       .q_high = std::atof(band.at(1).c_str()),
+                                                       .count = std::size_t{1} << 20});
+  std::erase_if(all, [&](const GridTarget& t) {
+    return static_cast<double>(t.count) < s.number("--least-count") ||
+           derived_seed(21, static_cast<std::uint64_t>(t.token)) % n != k;
+  });
+  return all;
+}
+
 inline std::vector<GridTarget> targets_of_truth(const Settings& s, const Asked& asked, std::size_t n,
                                                 std::uint64_t& samples) {
   const std::string name = fmt::format("{}-{}.json", asked.model.name, asked.dist.name);
@@ -74,6 +98,15 @@ inline std::vector<GridTarget> targets_of_truth(const Settings& s, const Asked& 
     const Truth truth = read_truth((place / name).string());
     samples = truth.samples();
     const auto band = s.list("--band");
+    if (!s.given.at("--part").empty()) return part_of_truth(s, truth);
+    if (!s.given.at("--tokens").empty()) {
+      std::vector<GridTarget> asked_for;
+      for (const std::string& token : s.list("--tokens")) {
+        const TokenId id = std::atoi(token.c_str());
+        asked_for.push_back({id, truth.count(id)});
+      }
+      return asked_for;
+    }
     return choose_targets(
         truth, {.q_low = std::atof(band.at(0).c_str()), .q_high = std::atof(band.at(1).c_str()), .count = n});
   }

@@ -1,7 +1,8 @@
 // tokensplit on the GPU against the CPU and against the truth, pair by pair, with rates.
 //   cuda_tokensplit_check [--models dt-1l,..] [--dists hex,..] [--inputs N] [--particles N] [--steps N]
 //                         [--targets N] [--cpu N] [--accuracy N] [--band 1e-7,1e-5] [--csv FILE]
-//                         [--budget B] [--seed S] [--at-once N]
+//                         [--budget B] [--seed S] [--at-once N] [--tilt auto]
+//                         [--part K,N --least-count C | --tokens 1,2,..] [--seeds N]
 //   margins    of N inputs for 8 targets: largest difference from the CPU; the same in any batch
 //   particles  populations moved on both with the same random numbers, under the law itself, with rare tokens
 //              raised, and with tokens planted (particles_check.h): share that is identical; on the GPU the
@@ -9,7 +10,8 @@
 //   screen     populations that climb to margin 0 (screen_check.h): largest error of the fp16 margins of
 //              proposals, share left open, decisions that exact margins do not explain
 //   targets    N at once at default settings: targets per second; --cpu: so many of them here on 2 threads
-//   accuracy   N targets of the band, spread over log q, against truth/: error, coverage
+//   accuracy   N targets of the band, spread over log q, against truth/: error, coverage; with --part a part of all of
+//              them, with --tokens these
 // 0 leaves a part out. Fails when margins differ by 1e-3 (rough ones, of a scan, by 0.08) or between batches,
 // when less than 99% of the particles are identical or company changes one, when an fp16 margin is off by half
 // of what the screen allows for or a decision is another, when something throws, or, at the default budget,
@@ -96,6 +98,9 @@ int check_margins(const Settings& s, const Asked& asked, ThreadPool& pool) {
 std::vector<Estimate> run_all(const Settings& s, const Asked& asked, const std::vector<GridTarget>& targets) {
   std::vector<TokensplitTask> tasks;
   for (const GridTarget& t : targets) tasks.push_back({Target({t.token}, asked.model.head()), s.config()});
+  // All of them with the first seed, then with the next.
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    tasks[i].config.seed += i * s.count("--seeds") / tasks.size();
   std::vector<Estimate> out(tasks.size());
   tokensplit_many(asked.model.transformer, asked.dist, tasks,
                   {.on_estimate = [&](std::size_t i, Estimate e) { out[i] = std::move(e); }},
@@ -153,11 +158,14 @@ struct Accuracy {
 int measure_accuracy(const Settings& s, const Asked& asked, std::FILE* csv, std::vector<Accuracy>& all) {
   if (s.count("--accuracy") == 0) return 0;
   std::uint64_t samples = 0;
-  const auto targets = targets_of_truth(s, asked, s.count("--accuracy"), samples);
+  auto targets = targets_of_truth(s, asked, s.count("--accuracy"), samples);
   if (targets.empty()) {
     fmt::print("  accuracy: no target in the band\n");
     return 1;
   }
+  const std::size_t distinct = targets.size();
+  while (targets.size() < distinct * s.count("--seeds"))
+    targets.push_back(targets[targets.size() - distinct]);
   const Seconds clock;
   const auto estimates = run_all(s, asked, targets);
   Accuracy a{.seconds = clock.spent()};
@@ -175,10 +183,10 @@ int measure_accuracy(const Settings& s, const Asked& asked, std::FILE* csv, std:
     a.covered_exactly += exactly;
     a.zeros += !std::isfinite(e.log_p);
     if (csv != nullptr)
-      fmt::print(csv, "{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.4f},{},{},{},{},{:.6g},{:.4f}\n",
+      fmt::print(csv, "{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.4f},{},{},{},{},{:.6g},{:.4f},{},{}\n",
                  asked.model.name, asked.dist.name, targets[i].token, targets[i].count, q, std::exp(e.log_p),
                  low, high, error, static_cast<int>(exactly), static_cast<int>(covered), name_of(e.status),
-                 e.cost.score_evals, e.cost.forward_equivalents, e.cost.seconds);
+                 e.cost.score_evals, e.cost.forward_equivalents, e.cost.seconds, e.warnings.size(), e.seed);
   }
   if (csv != nullptr) std::fflush(csv);
   fmt::print(
@@ -246,7 +254,7 @@ int main(int argc, char** argv) {
     if (csv != nullptr)
       fmt::print(csv,
                  "model,dist,token,count,q,p,low,high,log10_error,covered_exactly,covered,status,proposals,"
-                 "forward_equivalents,device_seconds\n");
+                 "forward_equivalents,device_seconds,warnings,seed\n");
     int failures = 0;
     std::vector<Accuracy> all;
     for (const std::string& model : s.list("--models"))

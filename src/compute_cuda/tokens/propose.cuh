@@ -65,8 +65,8 @@ __host__ __device__ inline DensePlant plant_of(const MoveTables& t, const std::u
 // The row that is seen at a position of a state with this plant.
 __host__ __device__ inline std::uint32_t seen_row(const DensePlant& plant, const std::uint32_t* state,
                                                   std::uint32_t position) {
-  if (position == plant.position[0]) return plant.row[0];
-  if (position == plant.position[1]) return plant.row[1];
+  for (int i = 0; i < kMostPlanted; ++i)
+    if (position == plant.position[i]) return plant.row[i];
   return state[position];
 }
 
@@ -97,7 +97,7 @@ __host__ __device__ inline MoveNote propose(const DeviceGroup& g, const double* 
     const DensePlant before = plant;
     state[length] = entry;
     plant = plant_of(t, state);
-    for (int i = 0; i < 2; ++i) show(before.position[i]), show(plant.position[i]);
+    for (int i = 0; i < kMostPlanted; ++i) show(before.position[i]), show(plant.position[i]);
   });
   if (note.position < length) note.kind = static_cast<std::uint32_t>(kind);
   return note;

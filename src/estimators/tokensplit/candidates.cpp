@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "core/statistics.h"
@@ -70,36 +71,63 @@ std::vector<Candidate> promising_pairs(std::span<const Candidate> lasts, std::sp
   return pairs;
 }
 
+namespace {
+
+// Chances in the order of the plants.
+PlantList listed(std::vector<Plant> plants, std::vector<double> chances) {
+  std::vector<TokenId> numbers(plants.size());
+  std::iota(numbers.begin(), numbers.end(), TokenId{0});
+  return {.plants = std::move(plants),
+          .chances = TokenTable("plants", std::move(numbers), std::move(chances), "plants")};
+}
+
+constexpr double kSmallestWorth = 1e-9;  // of the best: leaves whole units of 2^-64 to all
+
+}  // namespace
+
 PlantList plants_of(std::span<const Candidate> candidates, std::span<const ScanGroup> groups,
                     std::size_t last_position) {
-  constexpr double kSmallest = 1e-9;  // of the best: leaves whole units of 2^-64 to all
   double top = -std::numeric_limits<double>::infinity(), sum = 0.0;
   for (const Candidate& c : candidates) top = std::max(top, c.log_worth);
-  std::map<std::tuple<TokenId, TokenId, std::uint32_t>, double> chances;
+  std::map<std::tuple<TokenId, TokenId, std::uint32_t>, double> worths;  // last, other, its position
   for (const Candidate& c : candidates) {
     const double worth = std::exp(c.log_worth - top);
-    if (worth < kSmallest) continue;
+    if (worth < kSmallestWorth) continue;
     sum += worth;
     if (c.other == kNothing) {
-      chances[{c.last, kNothing, 0}] += worth;
+      worths[{c.last, kNothing, 0}] += worth;
       continue;
     }
     const auto& positions = groups[c.group].positions;
     for (const std::size_t position : positions)
-      chances[{c.last, c.other, static_cast<std::uint32_t>(position)}] +=
+      worths[{c.last, c.other, static_cast<std::uint32_t>(position)}] +=
           worth / static_cast<double>(positions.size());
   }
   std::vector<Plant> plants;
-  std::vector<TokenId> numbers;
-  std::vector<double> probabilities;
-  for (const auto& [plant, chance] : chances) {
-    numbers.push_back(static_cast<TokenId>(plants.size()));
-    plants.push_back({std::get<0>(plant), std::get<1>(plant), std::get<2>(plant)});
-    probabilities.push_back(chance / sum);
+  std::vector<double> chances;
+  for (const auto& [key, worth] : worths) {
+    const auto& [last, other, position] = key;
+    std::vector<PlantedToken> tokens;
+    if (other != kNothing) tokens.push_back({position, other});
+    if (last != kNothing) tokens.push_back({static_cast<std::uint32_t>(last_position), last});
+    plants.emplace_back(tokens);
+    chances.push_back(worth / sum);
   }
-  return {.last_position = static_cast<std::uint32_t>(last_position),
-          .plants = std::move(plants),
-          .chances = TokenTable("plants", std::move(numbers), std::move(probabilities), "plants")};
+  return listed(std::move(plants), std::move(chances));
+}
+
+PlantList plants_by(const PlantWorths& worths) {
+  double top = 0.0, sum = 0.0;
+  for (const auto& [plant, worth] : worths) top = std::max(top, worth);
+  for (const auto& [plant, worth] : worths) sum += worth < kSmallestWorth * top ? 0.0 : worth;
+  std::vector<Plant> plants;
+  std::vector<double> chances;
+  for (const auto& [plant, worth] : worths) {
+    if (worth < kSmallestWorth * top) continue;
+    plants.push_back(plant);
+    chances.push_back(worth / sum);
+  }
+  return listed(std::move(plants), std::move(chances));
 }
 
 }  // namespace deeptail

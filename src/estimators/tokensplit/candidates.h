@@ -1,6 +1,7 @@
 // What a scan tries, and how it judges what came of it.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -36,7 +37,11 @@ void keep_best(std::vector<Candidate>& candidates, std::size_t n);  // by promis
 std::vector<Candidate> promising_pairs(std::span<const Candidate> lasts, std::span<const Candidate> others,
                                        double mean_score, std::size_t n);
 
-// Chances in proportion to worth; a token that may be planted at several positions is so at each alike.
+// Chances in proportion to worth.
+using PlantWorths = std::map<Plant, double>;
+PlantList plants_by(const PlantWorths& worths);
+
+// Likewise; a token that may be planted at several positions is so at each alike.
 PlantList plants_of(std::span<const Candidate> candidates, std::span<const ScanGroup> groups,
                     std::size_t last_position);
 

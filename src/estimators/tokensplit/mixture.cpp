@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "deeptail/splitting.h"
 
@@ -13,11 +12,8 @@ namespace {
 
 const double kNever = -std::numeric_limits<double>::infinity();
 
-std::uint64_t plant_key(TokenId last, TokenId other, std::uint32_t position) {
-  constexpr int kTokenBits = 26, kPositionBits = 12;
-  return ((static_cast<std::uint64_t>(last + 1) << kTokenBits) + static_cast<std::uint64_t>(other + 1))
-             << kPositionBits |
-         position;
+std::uint64_t key_of(const PlantedToken& t) {
+  return static_cast<std::uint64_t>(t.position) << 32 | static_cast<std::uint32_t>(t.token);
 }
 
 std::vector<double> log_ratios(const TokenTable& of, const TokenTable& prior) {
@@ -34,7 +30,7 @@ Mixture::Mixture(const Distribution& prior, std::vector<Component> components) :
 }
 
 Mixture::Part Mixture::part_of(Component component) const {
-  Part part{.component = std::move(component), .law = nullptr, .ratios = {}, .plants = {}, .planted_at = {}};
+  Part part{.component = std::move(component), .law = nullptr, .ratios = {}, .plants = {}, .log_lift = {}};
   const Component& c = part.component;
   for (std::size_t position = 0; position < prior_.length(); ++position) {
     const TokenTable& prior = prior_.table(position);
@@ -46,13 +42,13 @@ Mixture::Part Mixture::part_of(Component component) const {
     part.law = std::make_unique<TokenTables>(c.tables);
     return part;
   }
-  std::set<std::uint32_t> positions;
-  for (std::size_t i = 0; i < c.plants->size(); ++i) {
-    const Plant& plant = c.plants->plants[i];
-    part.plants.emplace(plant_key(plant.last, plant.other, plant.position), c.plants->chances.probability(i));
-    if (plant.other != kNothing) positions.insert(plant.position);
+  for (std::uint32_t i = 0; i < c.plants->size(); ++i) {
+    double log_lift = std::log(c.plants->chances.probability(i));
+    for (const PlantedToken& t : c.plants->plants[i].tokens())
+      log_lift -= c.tables.table(t.position).log_probability(t.token);
+    part.log_lift.push_back(log_lift);
+    part.plants[key_of(c.plants->plants[i].tokens().front())].push_back(i);
   }
-  part.planted_at.assign(positions.begin(), positions.end());
   part.law = std::make_unique<PlantedTables>(c.tables, *c.plants);
   return part;
 }
@@ -60,21 +56,18 @@ Mixture::Part Mixture::part_of(Component component) const {
 // Where a token is planted, the input's own chance of it does not count: so the plants that fit the input,
 // each with its chance over that of the component's tables at the places that it covers.
 double Mixture::log_planted_ratio(const Part& part, std::span<const TokenId> tokens) const {
-  const Component& c = part.component;
-  const std::uint32_t last_position = c.plants->last_position;
-  const TokenId last = tokens[last_position];
-  const auto chance = [&](TokenId planted, TokenId other, std::uint32_t position) {
-    const auto found = part.plants.find(plant_key(planted, other, position));
-    return found == part.plants.end() ? 0.0 : found->second;
+  const auto fits = [&](const Plant& plant) {
+    return std::all_of(plant.tokens().begin(), plant.tokens().end(),
+                       [&](const PlantedToken& t) { return tokens[t.position] == t.token; });
   };
-  const double own_last = std::exp(c.tables.table(last_position).log_probability(last));
-  double sum = chance(last, kNothing, 0) / own_last;
-  for (const std::uint32_t position : part.planted_at) {
-    const TokenId other = tokens[position];
-    const double fits = chance(last, other, position) / own_last + chance(kNothing, other, position);
-    if (fits > 0.0) sum += fits / std::exp(c.tables.table(position).log_probability(other));
+  double log_sum = kNever;
+  for (std::uint32_t position = 0; position < tokens.size(); ++position) {
+    const auto found = part.plants.find(key_of({position, tokens[position]}));
+    if (found == part.plants.end()) continue;
+    for (const std::uint32_t i : found->second)
+      if (fits(part.component.plants->plants[i])) log_sum = log_add(log_sum, part.log_lift[i]);
   }
-  return std::log(sum);
+  return log_sum;
 }
 
 double Mixture::log_ratio(const Part& part, std::span<const TokenId> tokens) const {

@@ -51,8 +51,9 @@ class Mixture {
     Component component;
     std::unique_ptr<InputLaw> law;
     std::vector<Ratios> ratios;
-    std::unordered_map<std::uint64_t, double> plants;  // chances, by plant_key
-    std::vector<std::uint32_t> planted_at;             // positions of plants' other tokens, ascending
+    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>
+        plants;                    // their numbers, by the first token
+    std::vector<double> log_lift;  // [plants]: chance over that of the tables where it is planted
   };
   Part part_of(Component component) const;
   // Component over prior.

@@ -4,13 +4,14 @@
 #include <cmath>
 #include <optional>
 
+#include "estimators/tokensplit/keep_hits.h"
 #include "estimators/tokensplit/place.h"
 
 namespace deeptail {
 
 namespace {
 
-constexpr std::size_t kRound = 16, kFewestMoves = 32;
+constexpr std::size_t kRound = 16;
 constexpr std::size_t kAnswerRound = 4;  // a text that goes on anew forgets sooner, and costs more
 constexpr double kBlockShare = 0.25, kSuffixShare = 0.1, kCrossingShare = 0.4;
 constexpr std::size_t kSmallestBlock = 2;
@@ -88,14 +89,15 @@ class PilotPolicy final : public MovePolicy {
     return settings_;
   }
   std::size_t how_far(const LevelView&, std::size_t made) override {
-    return enough_ ? 0 : std::min(round_, config_.max_moves - made);
+    return enough_ ? 0 : std::min({round_, config_.fewest_moves, config_.max_moves - made});
   }
   void learn(const LevelView& at, const MoveTally& round, MoveStats& stats) override {
     adapt(round);
     stats.parent_correlation = parent_correlation(begin_, at.inputs.tokens, at.inputs.length);
     budget_spent_ = at.work.flops > kPatience * config_.flops;
     cut_ = !meter_.tell(at.work.flops) || budget_spent_;
-    const bool forgotten = stats.parent_correlation <= config_.forgotten && stats.moves >= kFewestMoves;
+    const bool forgotten =
+        stats.parent_correlation <= config_.forgotten && stats.moves >= config_.fewest_moves;
     const bool spent = at.work.flops - flops_before_ > kLevelShare * config_.flops;
     enough_ = forgotten || spent || cut_ || stats.moves >= config_.max_moves;
   }
@@ -203,11 +205,14 @@ PilotResult run_pilot(const Place& place, const PilotConfig& config, std::uint64
   const bool pays = place.problem.event.pays();
   PaidSoFar paid;
   std::optional<double> last;
+  PilotResult result;
+  double log_reach = 0.0;
   const auto observe = [&](const Level& level, const auto& population, std::span<const double> scores) {
+    log_reach += std::log(level.survive_fraction);
+    if (!pays && level.level >= 0.0) keep_hits(population, scores, level.level, log_reach, result.hits);
     if (pays && paid.nearly_all(level, population, scores)) last = level.level;
     return !policy.cut() && !last;
   };
-  PilotResult result;
   result.run = run_splitting(particles,
                              {.n_particles = config.n_particles,
                               .initial_particles = config.initial_particles,

@@ -5,6 +5,7 @@
 
 #include "estimators/tokensplit/meter.h"
 #include "estimators/tokensplit/particles.h"
+#include "estimators/tokensplit/triggers.h"
 
 namespace deeptail {
 
@@ -12,7 +13,7 @@ struct PilotConfig {
   std::size_t n_particles = 256, initial_particles = 16384;
   double survive_fraction = 0.2;
   double forgotten = 0.1;  // parent correlation at which a level has moved enough
-  std::size_t max_moves = 1024;
+  std::size_t max_moves = 1024, fewest_moves = 32;
   // Of the whole pilot, about; it gives up at thrice that.
   double flops = std::numeric_limits<double>::infinity();
 };
@@ -29,6 +30,7 @@ struct PilotResult {
   SplittingRun run = {};
   Plan plan = {};
   Work work = {};
+  TriggerPool hits = {};  // those of its last population that have the event
   bool budget_spent = false;
 };
 // meter: asked between rounds of moves; it may end the pilot. Place: of place.h.

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "estimators/tokensplit/keep_hits.h"
+
 namespace deeptail {
 
 namespace {
@@ -52,21 +54,15 @@ void keep_paid(const Population& population, std::span<const std::uint32_t> who,
   triggers.add(population.inputs(), population.paid_answers(), paid, margins, log_parts);
 }
 
-// Those at or above the last level, each with its part of the replica's answer. log_reach: of that level.
 template <class Population>
-void keep_hits(const Population& population, std::span<const double> scores, const Level& last,
-               double log_reach, TriggerPool& triggers) {
-  std::vector<std::uint32_t> hits;
+void keep_payers(const Population& population, std::span<const double> scores, double level,
+                 TriggerPool& triggers) {
+  std::vector<std::uint32_t> payers;
   for (std::size_t i = 0; i < scores.size(); ++i)
-    if (scores[i] >= last.level) hits.push_back(static_cast<std::uint32_t>(i));
-  std::vector<double> log_parts(hits.size());
-  population.log_payoffs(hits, log_parts);
-  if (population.pays_below()) {
-    keep_paid(population, hits, log_parts, triggers);
-    return;
-  }
-  for (double& part : log_parts) part += log_reach - std::log(static_cast<double>(hits.size()));
-  triggers.add(population.inputs(), population.answers(), hits, scores, log_parts);
+    if (scores[i] >= level) payers.push_back(static_cast<std::uint32_t>(i));
+  std::vector<double> log_payoffs(payers.size());
+  population.log_payoffs(payers, log_payoffs);
+  keep_paid(population, payers, log_payoffs, triggers);
 }
 
 template <class Place>
@@ -79,7 +75,12 @@ Replica run_replica(const TokensplitRun<Place>& run, const Plan& plan, const Siz
   double told = 0.0, log_reach = 0.0;
   const auto observe = [&](const Level& level, const auto& p, std::span<const double> scores) {
     log_reach += std::log(level.survive_fraction);
-    if (level.level >= plan.levels.back()) keep_hits(p, scores, level, log_reach, replica.triggers);
+    if (level.level >= plan.levels.back()) {
+      if (p.pays_below())
+        keep_payers(p, scores, level.level, replica.triggers);
+      else
+        keep_hits(p, scores, level.level, log_reach, replica.triggers);
+    }
     const double now = p.work().flops;
     return run.meter.add(now - std::exchange(told, now));
   };

@@ -55,9 +55,7 @@ void ServedParticles::show() {
     const auto tokens = std::span(tokens_).subspan(i * length_, length_);
     service_.device().decode(state(i).first(length_), tokens);
     if (plants_ == nullptr) continue;
-    const Plant& plant = plants_->plants[state(i)[length_]];
-    if (plant.other != kNothing) tokens[plant.position] = plant.other;
-    if (plant.last != kNothing) tokens[plants_->last_position] = plant.last;
+    plants_->plants[state(i)[length_]].write(tokens);
   }
 }
 

@@ -13,6 +13,7 @@ namespace {
 constexpr std::array<double, 3> kUniformLast = {0.3, 0.15, 0.15};
 constexpr double kUniform = 0.02;
 constexpr double kPlantedShare = 0.5;
+constexpr double kWithLearnt = 0.4;  // of the flattened and of the planted law, beside a learnt one
 
 TokenTable mixed(const TokenTable& table, double uniform) {
   std::vector<double> probabilities;
@@ -53,6 +54,18 @@ std::unique_ptr<const Mixture> tilted(const Distribution& prior, std::optional<P
   if (plants)
     components.push_back(
         {.name = "planted", .share = kPlantedShare, .tables = prior, .plants = std::move(plants)});
+  return std::make_unique<const Mixture>(prior, std::move(components));
+}
+
+std::unique_ptr<const Mixture> tilted(const Distribution& prior, PlantList scanned,
+                                      const PlantWorths& learnt) {
+  if (learnt.empty()) return tilted(prior, std::optional(std::move(scanned)));
+  std::vector<Component> components;
+  components.push_back({.name = "flattened", .share = kWithLearnt, .tables = flattened(prior)});
+  components.push_back(
+      {.name = "planted", .share = kWithLearnt, .tables = prior, .plants = std::move(scanned)});
+  components.push_back(
+      {.name = "learnt", .share = 1.0 - 2.0 * kWithLearnt, .tables = prior, .plants = plants_by(learnt)});
   return std::make_unique<const Mixture>(prior, std::move(components));
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "estimators/tokensplit/candidates.h"
 #include "estimators/tokensplit/mixture.h"
 
 namespace deeptail {
@@ -13,5 +14,9 @@ Distribution flattened(const Distribution& prior);
 
 // The flattened law, and where a scan found tokens the law that plants them, half each.
 std::unique_ptr<const Mixture> tilted(const Distribution& prior, std::optional<PlantList> plants);
+// With a third law, of plants that were learnt, where there are any.
+inline constexpr std::size_t kLearntLaw = 2;  // its number
+std::unique_ptr<const Mixture> tilted(const Distribution& prior, PlantList scanned,
+                                      const PlantWorths& learnt);
 
 }  // namespace deeptail

@@ -2,12 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "estimators/tokensplit/modes.h"
 
 namespace deeptail {
+
+void Replicas::append(Replicas others) {
+  std::move(others.runs.begin(), others.runs.end(), std::back_inserter(runs));
+  std::move(others.triggers.begin(), others.triggers.end(), std::back_inserter(triggers));
+  work += others.work;
+  first += others.first;
+}
+
+void Replicas::forget(std::size_t r) {
+  triggers[r] = {};
+  runs[r].log_p = -std::numeric_limits<double>::infinity();
+  runs[r].end = SplittingEnd::kExtinct;
+}
 
 std::vector<Level> history(const std::vector<SplittingRun>& runs) {
   std::vector<Level> levels;
@@ -102,9 +116,10 @@ void fill_nothing(Estimate& e, const FirstDraw& first) {
 // Mass that no replica saw cannot be computed. Parts that only one saw say how much there may be (Good and
 // Turing; the factor makes up for the noise of a sum that few terms dominate), and a floor stands for the
 // rest.
-void add_unseen(Estimate& e, const Replicas& all, const Distribution& prior) {
+void add_unseen(Estimate& e, const Replicas& all, std::span<const TriggerPool> found,
+                const Distribution& prior) {
   constexpr double kFloor = 1.15;
-  const ModeCount modes = count_modes(all.triggers, prior);
+  const ModeCount modes = count_modes(found.empty() ? all.triggers : found, prior);
   const double factor = 0.5 * (static_cast<double>(all.runs.size()) - 1.0);
   const double seen = std::max(e.log_high, e.log_p + std::log(kFloor));
   e.log_high = std::min(0.0, log_add(seen, e.log_p + std::log(factor * modes.unseen_share)));
@@ -121,8 +136,8 @@ void add_unseen(Estimate& e, const Replicas& all, const Distribution& prior) {
 }
 
 // asked: replicas that were to run. starved: they moved less than a pilot asked for.
-void fill_from_replicas(Estimate& e, const Replicas& all, std::size_t asked, bool starved,
-                        const Distribution* prior) {
+void fill_from_replicas(Estimate& e, const Replicas& all, std::span<const TriggerPool> found,
+                        std::size_t asked, bool starved, const Distribution* prior) {
   const double finished = static_cast<double>(all.runs.size()) / static_cast<double>(asked);
   const ReplicaSummary s = combine_replicas(all.runs, e.confidence, finished);
   e.log_p = s.log_p;
@@ -136,7 +151,7 @@ void fill_from_replicas(Estimate& e, const Replicas& all, std::size_t asked, boo
   e.levels = history(all.runs);
   if (s.extinct == all.runs.size()) e.status = Status::kExtinct;
   const bool levels = all.runs.front().levels.size() > 1 || all.runs.front().weighted;
-  if (prior != nullptr && levels && s.extinct < all.runs.size()) add_unseen(e, all, *prior);
+  if (prior != nullptr && levels && s.extinct < all.runs.size()) add_unseen(e, all, found, *prior);
   bound_by_first_draws(e, s, all.runs.size(), all.first, starved);
   constexpr double kWideSpread = 0.25;
   if (starved && !(s.relative_sd < kWideSpread))
@@ -208,7 +223,10 @@ void fill_shares(Estimate& e, const std::vector<StratumRuns>& strata) {
     log_parts.push_back(part + std::log(s.share));
     sum = log_add(sum, log_parts.back());
   }
-  if (!std::isinf(sum)) e.diagnostics.push_back({"scanned_share", std::exp(log_parts[1] - sum)});
+  if (std::isinf(sum)) return;
+  constexpr const char* kNames[] = {"", "scanned_share", "learnt_share"};
+  for (std::size_t c = 1; c < strata.size(); ++c)
+    e.diagnostics.push_back({kNames[c], std::exp(log_parts[c] - sum)});
 }
 
 void warn_of_pilots(Estimate& e, const std::vector<StratumRuns>& strata) {
@@ -222,7 +240,8 @@ void warn_of_pilots(Estimate& e, const std::vector<StratumRuns>& strata) {
 
 }  // namespace
 
-Replicas fill_from_strata(Estimate& e, std::vector<StratumRuns>& strata, const Distribution* prior) {
+Replicas fill_from_strata(Estimate& e, std::vector<StratumRuns>& strata, const Distribution* prior,
+                          std::span<const TriggerPool> found) {
   warn_of_pilots(e, strata);
   std::vector<std::pair<std::string, double>> shares;
   fill_shares(e, strata);
@@ -239,7 +258,7 @@ Replicas fill_from_strata(Estimate& e, std::vector<StratumRuns>& strata, const D
     fill_nothing(e, all.first);
     if (reached) e.warnings.push_back("the pilot reached the event; nothing is known of its error");
   } else {
-    fill_from_replicas(e, all, asked, starved, prior);
+    fill_from_replicas(e, all, found, asked, starved, prior);
   }
   e.diagnostics.insert(e.diagnostics.end(), shares.begin(), shares.end());
   if (!reached && e.status == Status::kExtinct) e.status = Status::kNotReachedUpperBound;

@@ -12,6 +12,9 @@ struct Replicas {
   Work work = {};
   std::vector<TriggerPool> triggers = {};  // [runs]
   FirstDraw first = {};                    // of all
+
+  void append(Replicas others);
+  void forget(std::size_t r);  // replica r counts as 0
 };
 
 inline bool was_stopped(const SplittingRun& run) { return run.end == SplittingEnd::kStopped; }
@@ -33,6 +36,8 @@ void fill_stopped(Estimate& e, const PilotResult& pilot);
 
 // Replica r of the answer is the sum of every law's r-th, by their shares. Takes the replicas out of the runs
 // and returns those that were finished, as they were combined. prior: where the law is tables; else null.
-Replicas fill_from_strata(Estimate& e, std::vector<StratumRuns>& strata, const Distribution* prior);
+// found: what each replica found before it learnt from others, where it did; these all see what one of them found.
+Replicas fill_from_strata(Estimate& e, std::vector<StratumRuns>& strata, const Distribution* prior,
+                          std::span<const TriggerPool> found = {});
 
 }  // namespace deeptail

@@ -30,6 +30,7 @@ class TriggerPool {
     double log_part;
     std::vector<TokenId> tokens, answer;
   };
+  void append(Entry entry) { entries_.push_back(std::move(entry)); }
   const std::vector<Entry>& entries() const { return entries_; }
   double log_largest() const;  // of all parts
   double log_sum() const;

@@ -126,6 +126,9 @@ int main(int argc, char** argv) {
   app.add_option("--survive-fraction", c.survive_fraction)->capture_default_str();
   app.add_option("--forgotten", c.forgotten)->capture_default_str();
   app.add_option("--taper", c.taper)->capture_default_str();
+  app.add_option_function<std::string>(
+         "--tilt", [&c](const std::string& word) { c.tilt = value_named<Tilting>(word).value(); })
+      ->default_str("auto");
   app.add_option("--bar-within-two", o.bars.within_two)->capture_default_str();
   app.add_option("--bar-below-half", o.bars.below_half)->capture_default_str();
   app.add_option("--bar-least-covered", o.bars.least_covered)->capture_default_str();

@@ -8,6 +8,7 @@
 #include "answers.h"
 #include "constructed.h"
 #include "semi_synthetic.h"
+#include "sizes.h"
 
 namespace deeptail::modes {
 namespace {
@@ -204,6 +205,18 @@ TEST(ModeProblems, AnswersDoNotDependOnThreads) {
       EXPECT_EQ(one[i].recall, more[i].recall);
       EXPECT_EQ(one[i].problem, more[i].problem);
     }
+  }
+}
+
+TEST(ModeProblems, WhatOneReplicaFindsOthersLearn) {
+  Problems problems = constructed_problems();
+  std::erase_if(problems, [](const auto& problem) { return problem->name() != "middle-wide-1e-04"; });
+  const Plan plan{.config = {.budget = 4.2e5}, .n_seeds = sized(4, 1), .threads = 2};
+  for (const Answer& answer : run_problems(problems, plan)) {
+    EXPECT_GT(answer.ratio, 0.6) << answer.seed;
+    EXPECT_LT(answer.ratio, 1.6) << answer.seed;
+    EXPECT_TRUE(answer.covered()) << answer.seed;
+    EXPECT_LT(answer.evaluations, 1.05 * plan.config.budget);
   }
 }
 

@@ -21,11 +21,15 @@ Distribution small_prior() {
   return dist;
 }
 
-// A pair, a pair further off, a last token alone, another alone.
+// A pair, a pair further off, a last token alone, another alone, three together, two of them.
 PlantList small_plants() {
-  return {.last_position = 2,
-          .plants = {{4, 2, 1}, {4, 1, 0}, {4, kNothing, 0}, {kNothing, 2, 0}},
-          .chances = TokenTable("plants", {0, 1, 2, 3}, {0.5, 0.2, 0.2, 0.1}, "plants")};
+  return {.plants = {{{1, 2}, {2, 4}},
+                     {{0, 1}, {2, 4}},
+                     {{2, 4}},
+                     {{0, 2}},
+                     {{0, 2}, {1, 1}, {2, 3}},
+                     {{0, 2}, {1, 1}}},
+          .chances = TokenTable("plants", {0, 1, 2, 3, 4, 5}, {0.4, 0.2, 0.2, 0.1, 0.06, 0.04}, "plants")};
 }
 
 std::vector<std::vector<TokenId>> all_inputs(const Distribution& dist) {
@@ -48,9 +52,7 @@ std::map<std::vector<TokenId>, double> planted_law(const Distribution& tables, c
   for (std::size_t i = 0; i < list.size(); ++i)
     for (const auto& own : all_inputs(tables)) {
       std::vector<TokenId> input = own;
-      const Plant& plant = list.plants[i];
-      if (plant.last != kNothing) input[list.last_position] = plant.last;
-      if (plant.other != kNothing) input[plant.position] = plant.other;
+      list.plants[i].write(input);
       law[input] += list.chances.probability(i) * std::exp(tables.log_probability(own));
     }
   return law;

@@ -26,9 +26,7 @@ struct TokenState {
   std::vector<TokenId> seen(const PlantList* plants) const {
     std::vector<TokenId> tokens = own;
     if (plants == nullptr) return tokens;
-    const Plant& p = plants->plants[plant];
-    if (p.other != kNothing) tokens[p.position] = p.other;
-    if (p.last != kNothing) tokens[plants->last_position] = p.last;
+    plants->plants[plant].write(tokens);
     return tokens;
   }
 };

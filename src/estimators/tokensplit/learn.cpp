@@ -1,0 +1,220 @@
+#include "estimators/tokensplit/learn.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "core/random.h"
+
+namespace deeptail {
+
+namespace {
+
+constexpr std::size_t kMostHits = 512, kFewestHits = 64;  // that are looked at
+constexpr std::size_t kDraws = 4;                         // of each position's token
+constexpr std::size_t kMostPlants = 128;                  // that are tried
+constexpr std::size_t kTries = 128;                       // of each
+// A token belongs to a plant where its loss is at least this share of the largest one.
+constexpr double kMatters = 0.25;
+
+// A hit, the run that it is of, and its share of what that run found.
+struct Hit {
+  const TriggerPool::Entry* entry;
+  std::size_t run, number;  // and its own number there
+  double share;
+};
+
+// Distinct ones, of every run alike; at most `most`, about.
+std::vector<Hit> some_of(std::span<const TriggerPool> runs, std::size_t most) {
+  std::vector<Hit> out;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    std::set<std::vector<TokenId>> seen;
+    std::vector<const TriggerPool::Entry*> distinct;
+    for (const TriggerPool::Entry& entry : runs[run].entries())
+      if (seen.insert(entry.tokens).second) distinct.push_back(&entry);
+    const std::size_t n = std::min((most + runs.size() - 1) / runs.size(), distinct.size());
+    double sum = 0.0;
+    const double top = runs[run].log_largest();
+    for (std::size_t i = 0; i < n; ++i) {
+      const TriggerPool::Entry* entry = distinct[i * distinct.size() / n];
+      out.push_back({entry, run, i, std::exp(entry->log_part - top)});
+      sum += out.back().share;
+    }
+    for (std::size_t i = 0; i < n; ++i) out[out.size() - 1 - i].share /= sum;
+  }
+  return out;
+}
+
+// How much the score falls, on average, where a position's token is drawn anew: [hits, positions].
+template <class Place>
+class Losses {
+ public:
+  Losses(const Place& place, std::span<const Hit> hits, std::uint64_t seed, ThreadPool& pool)
+      : dist_(*place.problem.law.tables()), free_(free_positions(dist_)), hits_(hits) {
+    contexts_.resize(hits.size(), dist_.length());
+    for (std::size_t i = 0; i < hits.size(); ++i) {
+      std::copy(hits[i].entry->tokens.begin(), hits[i].entry->tokens.end(), contexts_.row(i).begin());
+      contexts_.lengths[i] = static_cast<std::uint32_t>(dist_.length());
+    }
+    auto probe = place.probe(contexts_, hits.size(), pool);
+    for (const std::size_t position : free_) measure(position, seed, probe);
+  }
+  const std::vector<std::size_t>& free() const { return free_; }
+  double at(std::size_t hit, std::size_t free_number) const {
+    return losses_[free_number * hits_.size() + hit];
+  }
+  const Work& work() const { return work_; }
+
+ private:
+  template <class Probe>
+  void measure(std::size_t position, std::uint64_t seed, Probe& probe) {
+    Inputs changed;
+    changed.resize(kDraws * hits_.size(), dist_.length());
+    for (std::size_t i = 0; i < changed.size(); ++i) {
+      const auto from = contexts_.row(i % hits_.size());
+      std::copy(from.begin(), from.end(), changed.row(i).begin());
+      changed.lengths[i] = static_cast<std::uint32_t>(dist_.length());
+      const Hit& hit = hits_[i % hits_.size()];
+      const std::uint64_t number = (hit.run << 32) + hit.number * kDraws + i / hits_.size();
+      changed.row(i)[position] = dist_.table(position).draw(
+          uniform64({seed, Stream::kMoves}, number, static_cast<std::uint32_t>(position)));
+    }
+    const std::vector<std::uint32_t> first(changed.size(), static_cast<std::uint32_t>(position));
+    std::vector<double> scores(changed.size());
+    work_ += probe.scores(changed, first, scores);
+    for (std::size_t hit = 0; hit < hits_.size(); ++hit) {
+      double loss = 0.0;
+      for (std::size_t d = 0; d < kDraws; ++d)
+        loss += std::max(0.0, hits_[hit].entry->margin - scores[d * hits_.size() + hit]);
+      losses_.push_back(std::isfinite(loss) ? loss : 1e30);
+    }
+  }
+
+  const Distribution& dist_;
+  std::vector<std::size_t> free_;
+  std::span<const Hit> hits_;
+  Inputs contexts_;
+  std::vector<double> losses_;  // [positions, hits]
+  Work work_;
+};
+
+// What a hit would lose the event without, its largest loss first.
+template <class Place>
+std::vector<PlantedToken> deciding_tokens(const Losses<Place>& losses, std::size_t hit, const Hit& of) {
+  std::vector<std::size_t> order(losses.free().size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return losses.at(hit, a) > losses.at(hit, b); });
+  std::vector<PlantedToken> tokens;
+  for (const std::size_t i : order) {
+    if (tokens.size() == Plant::kMost || losses.at(hit, i) < kMatters * losses.at(hit, order[0])) break;
+    const std::size_t position = losses.free()[i];
+    tokens.push_back({static_cast<std::uint32_t>(position), of.entry->tokens[position]});
+  }
+  return tokens;
+}
+
+// How many hits may be looked at for so many flops.
+std::size_t affordable(const TokenProblem& problem, double flops) {
+  double of_one = 0.0;
+  for (const std::size_t position : free_positions(*problem.law.tables()))
+    of_one += kDraws * problem.event.change_flops(problem.model.config(), problem.law, position);
+  return static_cast<std::size_t>(
+      std::clamp<double>(flops / of_one, kFewestHits, static_cast<double>(kMostHits)));
+}
+
+}  // namespace
+
+template <class Place>
+Lessons lessons_of(const Place& place, std::span<const TriggerPool> runs, double flops, std::uint64_t seed,
+                   ThreadPool& pool) {
+  Lessons out;
+  const std::vector<Hit> hits = some_of(runs, affordable(place.problem, flops));
+  if (hits.empty()) return out;
+  const Losses<Place> losses(place, hits, seed, pool);
+  const double log_runs = std::log(static_cast<double>(runs.size()));
+  for (std::size_t hit = 0; hit < hits.size(); ++hit)
+    out.all.push_back({.tokens = deciding_tokens(losses, hit, hits[hit]),
+                       .run = hits[hit].run,
+                       .share = hits[hit].share,
+                       .log_part = std::log(hits[hit].share) + runs[hits[hit].run].log_sum() - log_runs});
+  out.work = losses.work();
+  return out;
+}
+template Lessons lessons_of(const CpuPlace&, std::span<const TriggerPool>, double, std::uint64_t,
+                            ThreadPool&);
+template Lessons lessons_of(const ServedPlace&, std::span<const TriggerPool>, double, std::uint64_t,
+                            ThreadPool&);
+
+std::vector<Plant> candidates_of(std::span<const Lesson> lessons, std::size_t but_for) {
+  double shares = 0.0, log_p = -std::numeric_limits<double>::infinity();
+  for (const Lesson& lesson : lessons) {
+    if (lesson.run == but_for) continue;
+    shares += lesson.share;
+    log_p = log_add(log_p, lesson.log_part);
+  }
+  std::map<Plant, double> found;
+  for (const Lesson& lesson : lessons) {
+    if (lesson.run == but_for) continue;
+    for (std::size_t n = 1; n <= lesson.tokens.size(); ++n)
+      found[Plant(std::span(lesson.tokens).first(n))] +=
+          lesson.share / shares + std::exp(lesson.log_part - log_p);
+  }
+  std::vector<std::pair<double, Plant>> order;
+  for (const auto& [plant, share] : found) order.emplace_back(-share, plant);
+  std::sort(order.begin(), order.end());
+  std::vector<Plant> out;
+  for (const auto& [share, plant] : order)
+    if (out.size() < kMostPlants) out.push_back(plant);
+  return out;
+}
+
+template <class Place>
+PlantChances chances_with(const Place& place, const std::set<Plant>& plants, std::uint64_t seed,
+                          ThreadPool& pool) {
+  constexpr std::size_t kAtOnce = 64;  // plants whose tries are scored together
+  PlantChances out;
+  Inputs contexts = sample_inputs(place.problem.law, seed, 0, kTries, pool);
+  auto probe = place.probe(contexts, kTries, pool);
+  const std::vector<Plant> all(plants.begin(), plants.end());
+  for (std::size_t from = 0; from < all.size(); from += kAtOnce) {
+    const std::size_t n = std::min(kAtOnce, all.size() - from);
+    Inputs changed;
+    changed.resize(n * kTries, contexts.max_length);
+    std::vector<std::uint32_t> first(changed.size());
+    for (std::size_t i = 0; i < changed.size(); ++i) {
+      const Plant& plant = all[from + i / kTries];
+      const auto context = contexts.row(i % kTries);
+      std::copy(context.begin(), context.end(), changed.row(i).begin());
+      changed.lengths[i] = contexts.lengths[i % kTries];
+      plant.write(changed.row(i));
+      first[i] = plant.tokens().front().position;
+    }
+    std::vector<double> scores(changed.size());
+    out.work += probe.scores(changed, first, scores);
+    for (std::size_t i = 0; i < changed.size(); ++i)
+      out.of[all[from + i / kTries]] += (scores[i] >= 0.0) / static_cast<double>(kTries);
+  }
+  return out;
+}
+template PlantChances chances_with(const CpuPlace&, const std::set<Plant>&, std::uint64_t, ThreadPool&);
+template PlantChances chances_with(const ServedPlace&, const std::set<Plant>&, std::uint64_t, ThreadPool&);
+
+PlantWorths worths_of(std::span<const Plant> plants, const PlantChances& chances, const Distribution& prior) {
+  PlantWorths out;
+  for (const Plant& plant : plants) {
+    const double chance = chances.of.at(plant);
+    if (chance == 0.0) continue;
+    double log_prior = 0.0;
+    for (const PlantedToken& t : plant.tokens())
+      log_prior += prior.table(t.position).log_probability(t.token);
+    out[plant] = std::exp(log_prior) * std::sqrt(chance);
+  }
+  return out;
+}
+
+}  // namespace deeptail

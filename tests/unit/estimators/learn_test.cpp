@@ -1,0 +1,96 @@
+// What replicas learn from each other: which tokens decide, what nobody may learn from itself, and the weights.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "estimators/tokensplit/learnt_laws.h"
+#include "unit/estimators/counting_model.h"
+
+namespace deeptail {
+namespace {
+
+// Values 3 are rare, and six tokens must sum to 13 or more.
+const CountingModel& counting() {
+  static const CountingModel model(6, {0.6, 0.3, 0.08, 0.02}, 13);
+  return model;
+}
+
+struct Asked {
+  TokenTables law{counting().dist()};
+  NextToken event{counting().target()};
+  CpuPlace place{{.model = counting().model(), .law = law, .event = event}};
+};
+
+TriggerPool pool_of(const std::vector<std::vector<TokenId>>& inputs, double log_part) {
+  TriggerPool out;
+  for (const auto& tokens : inputs)
+    out.append({.margin = 0.1, .log_part = log_part, .tokens = tokens, .answer = {}});
+  return out;
+}
+
+TEST(Learn, LessonsOfARunDoNotDependOnOthers) {
+  const Asked asked;
+  ThreadPool pool(1);
+  const TriggerPool one = pool_of({{3, 3, 3, 3, 1, 0, 4}, {3, 3, 3, 2, 2, 0, 4}}, -9.0);
+  const TriggerPool few = pool_of({{3, 3, 3, 3, 3, 3, 4}}, -7.0);
+  const TriggerPool many =
+      pool_of({{0, 1, 3, 3, 3, 3, 4}, {1, 3, 3, 3, 3, 3, 4}, {2, 2, 3, 3, 3, 2, 4}}, -8.0);
+  const auto lessons_beside = [&](const TriggerPool& other) {
+    const TriggerPool runs[] = {other, one};
+    std::vector<Lesson> out = lessons_of(asked.place, runs, 1e12, 5, pool).all;
+    std::erase_if(out, [](const Lesson& lesson) { return lesson.run == 0; });
+    return out;
+  };
+  const std::vector<Lesson> a = lessons_beside(few), b = lessons_beside(many);
+  ASSERT_EQ(a.size(), 2u);
+  ASSERT_EQ(b.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(a[i].tokens == b[i].tokens);
+    EXPECT_FALSE(a[i].tokens.empty());
+    EXPECT_EQ(a[i].share, b[i].share);
+    EXPECT_EQ(a[i].log_part, b[i].log_part);
+  }
+}
+
+TEST(Learn, NoRunLearnsFromItself) {
+  const std::vector<Lesson> lessons = {{.tokens = {{1, 3}, {2, 3}}, .run = 0, .share = 1.0, .log_part = -5.0},
+                                       {.tokens = {{4, 3}}, .run = 1, .share = 1.0, .log_part = -9.0}};
+  const std::vector<Plant> all = candidates_of(lessons);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(candidates_of(lessons, 1).size(), 2u);
+  ASSERT_EQ(candidates_of(lessons, 0).size(), 1u);
+  EXPECT_TRUE(candidates_of(lessons, 0).front() == (Plant{{4, 3}}));
+}
+
+TEST(Learn, ChancesAreThoseOfInputsWithThePlant) {
+  const Asked asked;
+  ThreadPool pool(1);
+  const Plant none{{0, 0}}, all{{0, 3}, {1, 3}, {2, 3}};
+  const PlantChances chances = chances_with(asked.place, {none, all}, 5, pool);
+  // Three more tokens must sum to 4: their chance is 0.10, of 128 tries.
+  EXPECT_NEAR(chances.of.at(all), 0.104, 0.1);
+  EXPECT_GT(chances.of.at(all), 0.0);
+  EXPECT_EQ(chances.of.at(none), 0.0);
+  const PlantWorths worths = worths_of(std::vector{none, all}, chances, counting().dist());
+  ASSERT_EQ(worths.size(), 1u);
+  EXPECT_NEAR(worths.at(all), std::pow(0.02, 3.0) * std::sqrt(chances.of.at(all)), 1e-12);
+}
+
+TEST(Learn, PartsAreWeighedByTheNewMixture) {
+  const Distribution& prior = counting().dist();
+  const PlantList scanned = plants_by({{Plant{{5, 3}}, 1.0}});
+  const auto before = tilted(prior, std::optional(scanned));
+  const auto now = tilted(prior, scanned, {{Plant{{0, 3}, {1, 3}}, 1.0}});
+  ASSERT_EQ(now->size(), 3u);
+  const std::vector<TokenId> with = {3, 3, 3, 3, 1, 0, 4}, without = {0, 1, 3, 3, 3, 3, 4};
+  Replicas replicas{.runs = std::vector<SplittingRun>(1), .triggers = {pool_of({with, without}, -9.0)}};
+  weigh_again(replicas, 0, *before, *now, 1);
+  double sum = 0.0;
+  for (const auto& tokens : {with, without})
+    sum += now->component(1).share * std::exp(-9.0 + now->log_weight(tokens) - before->log_weight(tokens));
+  EXPECT_NEAR(std::exp(replicas.runs[0].log_p), sum, 1e-12 * sum);
+  EXPECT_LT(now->log_weight(with), before->log_weight(with) - 3.0);  // 0.2 / 0.02^2 = 500 times as often
+}
+
+}  // namespace
+}  // namespace deeptail
