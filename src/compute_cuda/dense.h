@@ -31,8 +31,9 @@ struct DenseModel {
   std::size_t head_values = 0;  // of d_head, those that are the model's
   float eps = 1e-5f;
   Architecture arch = {};
-  std::vector<float> scale;       // [n_layers]: what scores are multiplied by
-  std::vector<float> w_e, w_pos;  // [d_vocab, d_model], [n_ctx, d_model]; w_pos is empty with rotary positions
+  std::vector<float> scale;  // [n_layers]: what scores are multiplied by
+  std::vector<float> w_e,
+      w_pos;  // [d_vocab, d_model], [n_ctx, d_model]; w_pos is empty with rotary positions
   std::vector<DenseBlock> blocks;
   std::vector<float> ln_final_w, ln_final_b;  // [d_model]
   std::vector<float> w_u, b_u;                // [d_model, d_vocab], [d_vocab]

@@ -65,7 +65,8 @@ DenseBlock dense_block(const ModelConfig& c, BlockWeights b, bool last) {
   Matrix qkv = side_by_side({&q, &k, &v});
   Matrix o = with_wider_rows(b.w_o, c.d_head, head);
   Matrix in = with_wider_columns(b.w_in, c.d_mlp, d_mlp);
-  if (c.arch.mlp == Architecture::Mlp::kSwiGlu) in = in_turn(with_wider_columns(b.w_gate, c.d_mlp, d_mlp), in);
+  if (c.arch.mlp == Architecture::Mlp::kSwiGlu)
+    in = in_turn(with_wider_columns(b.w_gate, c.d_mlp, d_mlp), in);
   Matrix down = with_wider_rows(b.w_out, c.d_mlp, d_mlp);
   DenseBlock out;
   move_norm(b.ln1, c.d_model, out.ln1_w, out.ln1_b);

@@ -18,7 +18,6 @@ inline bool has_fast_kernels(const Architecture& arch, std::size_t d_model, std:
          d_head == kFastModel / kFastHeads && d_mlp % kFastMlpMultiple == 0;
 }
 
-
 // The same for wide models, on Hopper.
 inline constexpr std::size_t kWideFastModel = 512, kWideFastHeads = 8, kWideFastMlpMultiple = 256;
 inline bool has_wide_kernels(const Architecture& arch, std::size_t d_model, std::size_t n_heads,

@@ -81,7 +81,7 @@ void ForecastRequest::validate() const {
 }
 
 WorstForecast forecast_prompts(const LoadedModel& model, const InputLaw& law, const ForecastRequest& request,
-                  ThreadPool& pool, const Watch& watch) {
+                               ThreadPool& pool, const Watch& watch) {
   request.validate();
   const Stopwatch stopwatch;
   const auto* finite = dynamic_cast<const PromptPool*>(&law);

@@ -82,10 +82,8 @@ void add_capture(Cost& cost, const Cost& capture) {
 }
 
 std::string law_json(const LawFacts& law) {
-  return json_text(OrderedJson{{"name", law.name},
-                               {"sha256", law.sha256},
-                               {"max_length", law.max_length},
-                               {"parts", law.n_parts}});
+  return json_text(OrderedJson{
+      {"name", law.name}, {"sha256", law.sha256}, {"max_length", law.max_length}, {"parts", law.n_parts}});
 }
 
 // What estimates of events about answers tell besides.
@@ -94,8 +92,7 @@ void tell_answers(Estimate& estimate, const Question& question) {
   estimate.event_json = event.json();
   estimate.law_json = law_json(question.law->facts());
   const std::size_t middle = (question.law->facts().max_length + event.answer_length()) / 2;
-  estimate.cost.tokens =
-      estimate.cost.flops / decoding_flops(question.model->config(), middle, middle + 1);
+  estimate.cost.tokens = estimate.cost.flops / decoding_flops(question.model->config(), middle, middle + 1);
   for (Trigger& trigger : estimate.triggers) trigger.said = event.answer_text(trigger.tokens, trigger.answer);
 }
 
@@ -108,7 +105,8 @@ Estimate finished(Estimate estimate, const Method& method, const Question& quest
   estimate.provenance.device = name_of(exact ? Device::kCpu : method.device);
   estimate.settings = method.values;
   if (!estimate.chosen.empty()) estimate.settings.emplace_back("chosen", estimate.chosen);
-  if (question.event->answer_length() > 0 || !question.event->json().empty()) tell_answers(estimate, question);
+  if (question.event->answer_length() > 0 || !question.event->json().empty())
+    tell_answers(estimate, question);
   if (method.settle) method.settle(question, estimate.settings);
   if (!exact && !std::isinf(estimate.log_p) && estimate.log_p < std::log(kSmallestChecked))
     estimate.warnings.push_back(fmt::format(

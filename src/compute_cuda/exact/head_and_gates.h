@@ -24,10 +24,10 @@ DEEPTAIL_HOST_DEVICE inline float gelu_tanh_fp32(float x) {
 // What happens to a head of a query or key before attention: its norm, then the turn by its position. `lanes`
 // threads share a head, each with a number `lane`; their squares are added up in between.
 struct HeadStep {
-  int d_head, n_values;           // width, and how many are the model's: the others are 0
-  int half;                       // values i and i + half turn together, i < half; 0: no turn
-  const float *cosines, *sines;   // [half], at this position
-  const float* norm;              // [d_head], or null: none
+  int d_head, n_values;          // width, and how many are the model's: the others are 0
+  int half;                      // values i and i + half turn together, i < half; 0: no turn
+  const float *cosines, *sines;  // [half], at this position
+  const float* norm;             // [d_head], or null: none
   float eps;
 
   DEEPTAIL_HOST_DEVICE float squares(const float* head, int lane, int lanes) const {

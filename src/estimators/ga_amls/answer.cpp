@@ -10,7 +10,8 @@ namespace deeptail {
 namespace {
 
 constexpr double kStuck = 0.8;
-constexpr std::size_t kFewMoves = 900;  // as many are enough for a sum of 16 coordinates; 100 see two thirds of it
+constexpr std::size_t kFewMoves =
+    900;  // as many are enough for a sum of 16 coordinates; 100 see two thirds of it
 
 void add_distances(Estimate& e, const GaFit& fit, std::vector<double> particles) {
   if (particles.empty()) return;
