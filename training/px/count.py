@@ -87,7 +87,8 @@ def count(model, exact, tables, args, device):
     generator = torch.Generator(device).manual_seed(args.seed)
     counts = torch.zeros(model.cfg["d_vocab"], dtype=torch.long, device=device)
     again, done = 0, 0
-    while done < 1 << args.samples:
+    began = time.time()
+    while done < 1 << args.samples and time.time() - began < args.seconds:
         tokens = draw(tables, args.batch, generator, device)
         ids, gaps = model.top_two(tokens)
         near = torch.nonzero(gaps < args.near_tie)[:, 0]
@@ -95,6 +96,8 @@ def count(model, exact, tables, args, device):
             ids[part] = exact.top_two(tokens[part])[0]
         counts += torch.bincount(ids, minlength=len(counts))
         again, done = again + len(near), done + args.batch
+        if done == 64 * args.batch:
+            print(f"{done} inputs after {time.time() - began:.0f} s", flush=True)
     return counts, again / done, done
 
 
@@ -103,6 +106,7 @@ def main():
     parser.add_argument("--model", type=pathlib.Path, required=True)
     parser.add_argument("--dist", type=pathlib.Path, required=True)
     parser.add_argument("--samples", type=int, default=24, help="log2 of the number of inputs")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="ends with what it has by then")
     parser.add_argument("--batch", type=int, default=1 << 13)
     parser.add_argument("--near-tie", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=7)
