@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/random.h"
+#include "core/statistics.h"
 
 namespace deeptail {
 
@@ -173,6 +174,30 @@ std::vector<Plant> candidates_of(std::span<const Lesson> lessons, std::size_t bu
   return out;
 }
 
+namespace {
+
+// The share of the scores that have the event. Where none has: what normal scores of their mean and spread would have of
+// it, if a few levels of a run lead there.
+double chance_of(std::span<const double> scores) {
+  constexpr double kLeast = 1e-4;
+  const auto all = static_cast<double>(scores.size());
+  double n = 0.0, hits = 0.0, sum = 0.0, squares = 0.0;
+  for (const double s : scores) {
+    hits += s >= 0.0;
+    if (!std::isfinite(s)) continue;
+    n += 1.0;
+    sum += s;
+    squares += s * s;
+  }
+  if (hits > 0.0) return hits / all;
+  const double variance = n < 2.0 ? 0.0 : (squares - sum * sum / n) / (n - 1.0);
+  if (variance <= 0.0) return 0.0;
+  const double chance = std::exp(log_normal_tail(-sum / n / std::sqrt(variance)));
+  return chance < kLeast ? 0.0 : std::min(chance, 0.5 / all);
+}
+
+}  // namespace
+
 template <class Place>
 PlantChances chances_with(const Place& place, const std::set<Plant>& plants, std::uint64_t seed,
                           ThreadPool& pool) {
@@ -196,8 +221,8 @@ PlantChances chances_with(const Place& place, const std::set<Plant>& plants, std
     }
     std::vector<double> scores(changed.size());
     out.work += probe.scores(changed, first, scores);
-    for (std::size_t i = 0; i < changed.size(); ++i)
-      out.of[all[from + i / kTries]] += (scores[i] >= 0.0) / static_cast<double>(kTries);
+    for (std::size_t i = 0; i < n; ++i)
+      out.of[all[from + i]] = chance_of(std::span<const double>(scores).subspan(i * kTries, kTries));
   }
   return out;
 }

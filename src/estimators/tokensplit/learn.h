@@ -38,7 +38,7 @@ Lessons lessons_of(const Place& place, std::span<const TriggerPool> runs, double
 // The tokens of the lessons, alone and together, that have most of the event; of all runs but one.
 std::vector<Plant> candidates_of(std::span<const Lesson> lessons, std::size_t but_for = kNoRun);
 
-// How often inputs of the prior have the event where something is planted.
+// How often inputs of the prior have the event where something is planted; 0 where it does not lead near it.
 struct PlantChances {
   std::map<Plant, double> of = {};
   Work work = {};
@@ -47,8 +47,8 @@ template <class Place>
 PlantChances chances_with(const Place& place, const std::set<Plant>& plants, std::uint64_t seed,
                           ThreadPool& pool);
 
-// Those that lead to the event by themselves. What does not, and so needs more than is planted, is left to other laws: these
-// find their way to it, a law that planted it would not.
+// Those that lead to the event, or so near it that a few levels do. What needs more than is planted is left to other
+// laws: these find their way to it, a law that planted it would not.
 PlantWorths worths_of(std::span<const Plant> plants, const PlantChances& chances, const Distribution& prior);
 
 }  // namespace deeptail

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "estimators/tokensplit/learn.h"
+#include "estimators/tokensplit/near_hits.h"
 #include "estimators/tokensplit/strata.h"
 #include "estimators/tokensplit/stratum.h"
 
@@ -42,13 +43,31 @@ std::vector<TriggerPool> found_by(std::span<const Stratum<Place>> strata) {
   return found;
 }
 
-// strata: with their replicas; scanned: what the second one plants. flops: what it may take, about.
+// How fast log Pr[margin >= m] falls per unit of m, over a run's levels after the first.
+inline double steepness_of(const SplittingRun& run) {
+  const std::vector<Level>& levels = run.levels;
+  if (levels.size() < 3) return 0.0;
+  double log_fall = 0.0;
+  for (std::size_t k = 1; k < levels.size(); ++k) log_fall -= std::log(levels[k].survive_fraction);
+  const double width = levels.back().level - levels.front().level;
+  return width > 0.0 && std::isfinite(log_fall) ? log_fall / width : 0.0;
+}
+
+// strata: with their replicas; scanned: what the second one plants. flops, near_flops: what it may take, about;
+// the latter for tokens tried in the pilots' hits, which are no part of any replica.
 template <class Place>
 LearntLaws learnt_laws(const Place& place, std::span<const Stratum<Place>> strata, const PlantList& scanned,
-                       double flops, std::uint64_t seed, ThreadPool& pool) {
+                       double flops, double near_flops, std::uint64_t seed, ThreadPool& pool) {
   std::vector<TriggerPool> found = found_by(strata);
   const std::size_t replicas = found.size();
   for (const Stratum<Place>& s : strata) found.push_back(s.pilot.hits);
+  Work near_work;
+  for (const Stratum<Place>& s : strata) {
+    NearHits near = near_hits(place, s.pilot.hits, steepness_of(s.pilot.run),
+                              near_flops / static_cast<double>(strata.size()), pool);
+    near_work += near.work;
+    found.push_back(std::move(near.hits));
+  }
   const Lessons lessons = lessons_of(place, found, flops, derived_seed(seed, 0), pool);
   std::vector<std::vector<Plant>> lists;  // [replicas], then of all
   std::set<Plant> plants;
@@ -64,6 +83,7 @@ LearntLaws learnt_laws(const Place& place, std::span<const Stratum<Place>> strat
   out.all = std::move(out.but_for.back());
   out.but_for.pop_back();
   out.work = lessons.work;
+  out.work += near_work;
   out.work += chances.work;
   return out;
 }

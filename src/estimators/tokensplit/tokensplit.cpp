@@ -25,6 +25,7 @@ constexpr std::uint64_t kThirdLawPart = kLookPart + 512;
 constexpr double kLearnMoves =
     4e5;  // of the budget in re-scored proposals: with less, a third law has too little
 constexpr double kLessonShare = 0.03;      // of the budget
+constexpr double kNearHitsShare = 0.04;    // of the budget: tokens tried in hits
 constexpr double kLearntShare = 0.12;      // of what pilots leave
 constexpr double kScanBudget = 1.2e4;      // with less, two pilots have too little each
 constexpr double kScanShare = 0.15;        // of the budget
@@ -128,7 +129,8 @@ class Tokensplit : BudgetedRuns<Place> {
   }
 
   void run_replicas() {
-    const double all = learns() ? (1.0 - kLearntShare) * left() : left();
+    const double near = kNearHitsShare * config_.budget;
+    const double all = learns() ? (1.0 - kLearntShare) * std::max(0.0, left() - near) : left();
     this->run_all_replicas(strata_, strata_.size() == 1 ? std::vector{config_.budget}
                                                         : replica_budgets<Place>(strata_, all, unit_));
   }
@@ -151,8 +153,9 @@ class Tokensplit : BudgetedRuns<Place> {
     for (const Stratum<Place>& s : strata_)
       if (!finished(s.replicas)) return true;  // which is told elsewhere
     const std::uint64_t seed = derived_seed(config_.seed, kThirdLawPart);
-    LearntLaws laws =
-        learnt_laws<Place>(place_, strata_, *scanned_, kLessonShare * config_.budget * unit_, seed, pool_);
+    const double flops = config_.budget * unit_;
+    LearntLaws laws = learnt_laws<Place>(place_, strata_, *scanned_, kLessonShare * flops,
+                                         kNearHitsShare * flops, seed, pool_);
     this->pay(laws.work);
     const Mixture* any = laws.any();
     if (any == nullptr) return true;
