@@ -118,7 +118,7 @@ void fill_nothing(Estimate& e, const FirstDraw& first) {
 // rest.
 void add_unseen(Estimate& e, const Replicas& all, std::span<const TriggerPool> found,
                 const Distribution& prior) {
-  constexpr double kFloor = 1.15;
+  constexpr double kFloor = 1.05;
   const ModeCount modes = count_modes(found.empty() ? all.triggers : found, prior);
   const double factor = 0.5 * (static_cast<double>(all.runs.size()) - 1.0);
   const double seen = std::max(e.log_high, e.log_p + std::log(kFloor));
