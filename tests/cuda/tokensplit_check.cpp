@@ -155,6 +155,13 @@ struct Accuracy {
   double rms() const { return std::sqrt(squares / static_cast<double>(n)); }
 };
 
+// 0 where modes were not counted.
+double unseen_share(const Estimate& e) {
+  for (const auto& [name, value] : e.diagnostics)
+    if (name == "unseen_share") return value;
+  return 0.0;
+}
+
 int measure_accuracy(const Settings& s, const Asked& asked, std::FILE* csv, std::vector<Accuracy>& all) {
   if (s.count("--accuracy") == 0) return 0;
   std::uint64_t samples = 0;
@@ -183,10 +190,12 @@ int measure_accuracy(const Settings& s, const Asked& asked, std::FILE* csv, std:
     a.covered_exactly += exactly;
     a.zeros += !std::isfinite(e.log_p);
     if (csv != nullptr)
-      fmt::print(csv, "{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.4f},{},{},{},{},{:.6g},{:.4f},{},{}\n",
+      fmt::print(csv,
+                 "{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.4f},{},{},{},{},{:.6g},{:.4f},{},{:.4g},{}\n",
                  asked.model.name, asked.dist.name, targets[i].token, targets[i].count, q, std::exp(e.log_p),
                  low, high, error, static_cast<int>(exactly), static_cast<int>(covered), name_of(e.status),
-                 e.cost.score_evals, e.cost.forward_equivalents, e.cost.seconds, e.warnings.size(), e.seed);
+                 e.cost.score_evals, e.cost.forward_equivalents, e.cost.seconds, e.warnings.size(),
+                 unseen_share(e), e.seed);
   }
   if (csv != nullptr) std::fflush(csv);
   fmt::print(
@@ -254,7 +263,7 @@ int main(int argc, char** argv) {
     if (csv != nullptr)
       fmt::print(csv,
                  "model,dist,token,count,q,p,low,high,log10_error,covered_exactly,covered,status,proposals,"
-                 "forward_equivalents,device_seconds,warnings,seed\n");
+                 "forward_equivalents,device_seconds,warnings,unseen_share,seed\n");
     int failures = 0;
     std::vector<Accuracy> all;
     for (const std::string& model : s.list("--models"))

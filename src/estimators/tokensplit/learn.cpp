@@ -15,10 +15,10 @@ namespace deeptail {
 
 namespace {
 
-constexpr std::size_t kMostHits = 512, kFewestHits = 64;  // that are looked at
-constexpr std::size_t kDraws = 4;                         // of each position's token
-constexpr std::size_t kMostPlants = 128;                  // that are tried
-constexpr std::size_t kTries = 128;                       // of each
+constexpr std::size_t kMostHits = 512, kFewestHits = 64;     // that are looked at
+constexpr std::size_t kDraws = 4;                            // of each position's token
+constexpr std::size_t kMostPlants = 128, kMostFurther = 48;  // that are tried; the latter of each kind
+constexpr std::size_t kTries = 128;                          // of each
 // A token belongs to a plant where its loss is at least this share of the largest one.
 constexpr double kMatters = 0.25;
 
@@ -137,12 +137,11 @@ Lessons lessons_of(const Place& place, std::span<const TriggerPool> runs, double
   const std::vector<Hit> hits = some_of(runs, affordable(place.problem, flops));
   if (hits.empty()) return out;
   const Losses<Place> losses(place, hits, seed, pool);
-  const double log_runs = std::log(static_cast<double>(runs.size()));
   for (std::size_t hit = 0; hit < hits.size(); ++hit)
     out.all.push_back({.tokens = deciding_tokens(losses, hit, hits[hit]),
                        .run = hits[hit].run,
                        .share = hits[hit].share,
-                       .log_part = std::log(hits[hit].share) + runs[hits[hit].run].log_sum() - log_runs});
+                       .log_part = std::log(hits[hit].share) + runs[hits[hit].run].log_sum()});
   out.work = losses.work();
   return out;
 }
@@ -151,26 +150,76 @@ template Lessons lessons_of(const CpuPlace&, std::span<const TriggerPool>, doubl
 template Lessons lessons_of(const ServedPlace&, std::span<const TriggerPool>, double, std::uint64_t,
                             ThreadPool&);
 
-std::vector<Plant> candidates_of(std::span<const Lesson> lessons, std::size_t but_for) {
+namespace {
+
+using Shares = std::map<Plant, double>;
+
+std::vector<Plant> largest_of(const Shares& found, std::size_t most) {
+  std::vector<std::pair<double, Plant>> order;
+  for (const auto& [plant, share] : found) order.emplace_back(-share, plant);
+  std::sort(order.begin(), order.end());
+  if (order.size() > most) order.resize(most);
+  std::vector<Plant> out;
+  for (const auto& [share, plant] : order) out.push_back(plant);
+  return out;
+}
+
+// Choices of its tokens: those with the largest losses, and all others. Hits of few ancestors agree on a token that the
+// event does not need, and lose most without it.
+void add_choices(std::span<const PlantedToken> tokens, double share, Shares& largest, Shares& others) {
+  for (std::size_t choice = 1; choice < std::size_t{1} << tokens.size(); ++choice) {
+    std::vector<PlantedToken> chosen;
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      if (choice >> i & 1) chosen.push_back(tokens[i]);
+    const bool first_ones = (choice & (choice + 1)) == 0;
+    (first_ones ? largest : others)[Plant(chosen)] += share;
+  }
+}
+
+}  // namespace
+
+namespace {
+
+// Tokens of different hits, two by two: each may have helped a little where the event needs both.
+Shares crossed(const Shares& of_tokens) {
+  constexpr std::size_t kTokens = 16;
+  const std::vector<Plant> most = largest_of(of_tokens, kTokens);
+  Shares pairs;
+  for (std::size_t i = 0; i < most.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const PlantedToken a = most[i].tokens().front(), b = most[j].tokens().front();
+      if (a.position != b.position) pairs[Plant({a, b})] = of_tokens.at(most[i]) * of_tokens.at(most[j]);
+    }
+  return pairs;
+}
+
+}  // namespace
+
+PlantCandidates candidates_of(std::span<const Lesson> lessons, std::size_t but_for) {
   double shares = 0.0, log_p = -std::numeric_limits<double>::infinity();
   for (const Lesson& lesson : lessons) {
     if (lesson.run == but_for) continue;
     shares += lesson.share;
     log_p = log_add(log_p, lesson.log_part);
   }
-  std::map<Plant, double> found;
+  Shares largest, others, of_tokens;
   for (const Lesson& lesson : lessons) {
     if (lesson.run == but_for) continue;
-    for (std::size_t n = 1; n <= lesson.tokens.size(); ++n)
-      found[Plant(std::span(lesson.tokens).first(n))] +=
-          lesson.share / shares + std::exp(lesson.log_part - log_p);
+    const double share = lesson.share / shares + std::exp(lesson.log_part - log_p);
+    add_choices(lesson.tokens, share, largest, others);
+    for (const PlantedToken& token : lesson.tokens) of_tokens[Plant({token})] += share;
   }
-  std::vector<std::pair<double, Plant>> order;
-  for (const auto& [plant, share] : found) order.emplace_back(-share, plant);
-  std::sort(order.begin(), order.end());
-  std::vector<Plant> out;
-  for (const auto& [share, plant] : order)
-    if (out.size() < kMostPlants) out.push_back(plant);
+  PlantCandidates out{.likely = largest_of(largest, kMostPlants)};
+  std::set<Plant> taken(out.likely.begin(), out.likely.end());
+  for (const Shares& found : {others, crossed(of_tokens)})
+    for (const Plant& plant : largest_of(found, kMostFurther))
+      if (taken.insert(plant).second) out.further.push_back(plant);
+  return out;
+}
+
+std::vector<Plant> PlantCandidates::all() const {
+  std::vector<Plant> out = likely;
+  out.insert(out.end(), further.begin(), further.end());
   return out;
 }
 
@@ -229,16 +278,21 @@ PlantChances chances_with(const Place& place, const std::set<Plant>& plants, std
 template PlantChances chances_with(const CpuPlace&, const std::set<Plant>&, std::uint64_t, ThreadPool&);
 template PlantChances chances_with(const ServedPlace&, const std::set<Plant>&, std::uint64_t, ThreadPool&);
 
-PlantWorths worths_of(std::span<const Plant> plants, const PlantChances& chances, const Distribution& prior) {
+PlantWorths worths_of(const PlantCandidates& candidates, const std::map<Plant, double>& chances,
+                      const Distribution& prior) {
+  constexpr double kOnce = 1.0 / static_cast<double>(kTries);  // the event was there
   PlantWorths out;
-  for (const Plant& plant : plants) {
-    const double chance = chances.of.at(plant);
-    if (chance == 0.0) continue;
+  const auto take = [&](const Plant& plant, bool near_will_do) {
+    const double chance = chances.at(plant);
+    if (chance == 0.0 || (chance < kOnce && !near_will_do)) return;
     double log_prior = 0.0;
     for (const PlantedToken& t : plant.tokens())
       log_prior += prior.table(t.position).log_probability(t.token);
     out[plant] = std::exp(log_prior) * std::sqrt(chance);
-  }
+  };
+  // A single token near the event is in so many inputs that it would leave nothing to the others.
+  for (const Plant& plant : candidates.likely) take(plant, plant.tokens().size() > 1);
+  for (const Plant& plant : candidates.further) take(plant, false);
   return out;
 }
 

@@ -21,7 +21,7 @@ struct Lesson {
   std::vector<PlantedToken> tokens;
   std::size_t run;  // that found it
   double share;     // of what its run found
-  double log_part;  // of p: its run's answer times that share
+  double log_part;  // its run's answer times that share
 };
 struct Lessons {
   std::vector<Lesson> all = {};
@@ -35,8 +35,14 @@ template <class Place>
 Lessons lessons_of(const Place& place, std::span<const TriggerPool> runs, double flops, std::uint64_t seed,
                    ThreadPool& pool);
 
-// The tokens of the lessons, alone and together, that have most of the event; of all runs but one.
-std::vector<Plant> candidates_of(std::span<const Lesson> lessons, std::size_t but_for = kNoRun);
+// What may be planted.
+struct PlantCandidates {
+  std::vector<Plant> likely;   // tokens of the lessons, alone and together, that have most of the event
+  std::vector<Plant> further;  // other choices of them, and pairs of tokens of different lessons
+  std::vector<Plant> all() const;
+};
+// Of all runs but one.
+PlantCandidates candidates_of(std::span<const Lesson> lessons, std::size_t but_for = kNoRun);
 
 // How often inputs of the prior have the event where something is planted; 0 where it does not lead near it.
 struct PlantChances {
@@ -47,8 +53,9 @@ template <class Place>
 PlantChances chances_with(const Place& place, const std::set<Plant>& plants, std::uint64_t seed,
                           ThreadPool& pool);
 
-// Those that lead to the event, or so near it that a few levels do. What needs more than is planted is left to other
-// laws: these find their way to it, a law that planted it would not.
-PlantWorths worths_of(std::span<const Plant> plants, const PlantChances& chances, const Distribution& prior);
+// Those that lead to the event, or, if they are likely and more than one token, so near it that a few levels do. What
+// needs more than is planted is left to other laws: these find their way to it, a law that planted it would not.
+PlantWorths worths_of(const PlantCandidates& candidates, const std::map<Plant, double>& chances,
+                      const Distribution& prior);
 
 }  // namespace deeptail

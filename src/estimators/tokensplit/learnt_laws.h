@@ -69,17 +69,17 @@ LearntLaws learnt_laws(const Place& place, std::span<const Stratum<Place>> strat
     found.push_back(std::move(near.hits));
   }
   const Lessons lessons = lessons_of(place, found, flops, derived_seed(seed, 0), pool);
-  std::vector<std::vector<Plant>> lists;  // [replicas], then of all
+  std::vector<PlantCandidates> candidates;  // [replicas], then of all
   std::set<Plant> plants;
   for (std::size_t r = 0; r <= replicas; ++r) {
-    lists.push_back(candidates_of(lessons.all, r < replicas ? r : kNoRun));
-    plants.insert(lists.back().begin(), lists.back().end());
+    candidates.push_back(candidates_of(lessons.all, r < replicas ? r : kNoRun));
+    for (const Plant& plant : candidates.back().all()) plants.insert(plant);
   }
   const PlantChances chances = chances_with(place, plants, derived_seed(seed, 1), pool);
   const Distribution& prior = *place.problem.law.tables();
   LearntLaws out;
-  for (const std::vector<Plant>& list : lists)
-    out.but_for.push_back(tilted(prior, scanned, worths_of(list, chances, prior)));
+  for (const PlantCandidates& of : candidates)
+    out.but_for.push_back(tilted(prior, scanned, worths_of(of, chances.of, prior)));
   out.all = std::move(out.but_for.back());
   out.but_for.pop_back();
   out.work = lessons.work;

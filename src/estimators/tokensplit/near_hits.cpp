@@ -91,7 +91,8 @@ TriggerPool best_of(std::vector<Near> all, const Inputs& contexts, double log_su
     if (kept.size() == kKept) break;
     if (alike[{near.position, near.token}]++ >= kAlike) continue;
     const auto from = std::span(contexts.tokens).subspan(near.context * contexts.max_length);
-    std::vector<TokenId> tokens(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(contexts.max_length));
+    std::vector<TokenId> tokens(from.begin(),
+                                from.begin() + static_cast<std::ptrdiff_t>(contexts.max_length));
     tokens[near.position] = near.token;
     kept.push_back({.margin = near.margin, .log_part = 0.0, .tokens = std::move(tokens), .answer = {}});
   }

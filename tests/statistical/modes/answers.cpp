@@ -11,6 +11,12 @@ namespace deeptail::modes {
 
 namespace {
 
+double diagnostic(const Estimate& e, std::string_view name) {
+  for (const auto& [key, value] : e.diagnostics)
+    if (key == name) return value;
+  return 0.0;
+}
+
 Answer answer_of(const Problem& problem, const Transformer& model, TokensplitConfig config) {
   ThreadPool one(1);
   config.max_triggers = std::numeric_limits<std::size_t>::max();  // all that was seen, for the recall
@@ -24,6 +30,7 @@ Answer answer_of(const Problem& problem, const Transformer& model, TokensplitCon
           .evaluations = static_cast<double>(e.cost.forward + e.cost.score_evals),
           .seconds = e.cost.seconds,
           .recall = problem.recall(seen),
+          .unseen = diagnostic(e, "unseen_share"),
           .warned = !e.warnings.empty()};
 }
 

@@ -12,6 +12,7 @@ struct Answer {
   double ratio = 0.0, low = 0.0, high = 0.0;  // over the truth
   double evaluations = 0.0, seconds = 0.0;
   double recall = 0.0;
+  double unseen = 0.0;  // share of p from modes that one replica saw
   bool warned = false;
 
   bool within_two() const { return ratio >= 0.5 && ratio <= 2.0; }

@@ -64,11 +64,11 @@ void print_row(const std::string& name, const std::string& truth, const Figures&
 
 void write_csv(const std::string& path, const Problems& problems, std::span<const Answer> answers) {
   auto out = fmt::output_file(path);
-  out.print("family,problem,truth,seed,ratio,low,high,evaluations,recall,warned\n");
+  out.print("family,problem,truth,seed,ratio,low,high,evaluations,recall,unseen_share,warned\n");
   for (const Answer& a : answers) {
     const Problem& p = *problems[a.problem];
-    out.print("{},{},{:.9g},{},{:.6g},{:.6g},{:.6g},{},{:.4f},{}\n", p.family(), p.name(), p.truth(), a.seed,
-              a.ratio, a.low, a.high, a.evaluations, a.recall, a.warned ? 1 : 0);
+    out.print("{},{},{:.9g},{},{:.6g},{:.6g},{:.6g},{},{:.4f},{:.4g},{}\n", p.family(), p.name(), p.truth(),
+              a.seed, a.ratio, a.low, a.high, a.evaluations, a.recall, a.unseen, a.warned ? 1 : 0);
   }
 }
 

@@ -1,6 +1,7 @@
 // What replicas learn from each other: which tokens decide, what nobody may learn from itself, and the weights.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "estimators/tokensplit/learnt_laws.h"
@@ -55,11 +56,10 @@ TEST(Learn, LessonsOfARunDoNotDependOnOthers) {
 TEST(Learn, NoRunLearnsFromItself) {
   const std::vector<Lesson> lessons = {{.tokens = {{1, 3}, {2, 3}}, .run = 0, .share = 1.0, .log_part = -5.0},
                                        {.tokens = {{4, 3}}, .run = 1, .share = 1.0, .log_part = -9.0}};
-  const std::vector<Plant> all = candidates_of(lessons);
-  ASSERT_EQ(all.size(), 3u);
-  EXPECT_EQ(candidates_of(lessons, 1).size(), 2u);
-  ASSERT_EQ(candidates_of(lessons, 0).size(), 1u);
-  EXPECT_TRUE(candidates_of(lessons, 0).front() == (Plant{{4, 3}}));
+  EXPECT_EQ(candidates_of(lessons).likely.size(), 3u);
+  EXPECT_EQ(candidates_of(lessons, 1).likely.size(), 2u);
+  ASSERT_EQ(candidates_of(lessons, 0).all().size(), 1u);
+  EXPECT_TRUE(candidates_of(lessons, 0).all().front() == (Plant{{4, 3}}));
 }
 
 TEST(Learn, ChancesAreThoseOfInputsWithThePlant) {
@@ -71,9 +71,63 @@ TEST(Learn, ChancesAreThoseOfInputsWithThePlant) {
   EXPECT_NEAR(chances.of.at(all), 0.104, 0.1);
   EXPECT_GT(chances.of.at(all), 0.0);
   EXPECT_EQ(chances.of.at(none), 0.0);
-  const PlantWorths worths = worths_of(std::vector{none, all}, chances, counting().dist());
+  const PlantWorths worths = worths_of({.likely = {none, all}}, chances.of, counting().dist());
   ASSERT_EQ(worths.size(), 1u);
   EXPECT_NEAR(worths.at(all), std::pow(0.02, 3.0) * std::sqrt(chances.of.at(all)), 1e-12);
+}
+
+TEST(Learn, EveryChoiceOfTokensIsACandidate) {
+  const std::vector<Lesson> lessons = {
+      {.tokens = {{5, 3}, {1, 3}, {2, 3}}, .run = 0, .share = 1.0, .log_part = -5.0}};
+  const PlantCandidates found = candidates_of(lessons);
+  EXPECT_EQ(found.likely.size(), 3u);
+  // Hits of one ancestor agree on a token that the event need not have: what it needs is tried without it.
+  EXPECT_EQ(std::count(found.further.begin(), found.further.end(), (Plant{{1, 3}, {2, 3}})), 1);
+}
+
+TEST(Learn, TokensOfDifferentHitsArePaired) {
+  const std::vector<Lesson> lessons = {{.tokens = {{1, 3}}, .run = 0, .share = 1.0, .log_part = -5.0},
+                                       {.tokens = {{2, 3}}, .run = 1, .share = 1.0, .log_part = -6.0},
+                                       {.tokens = {{2, 2}}, .run = 2, .share = 1.0, .log_part = -6.0}};
+  const std::vector<Plant> further = candidates_of(lessons).further;
+  EXPECT_EQ(further.size(), 2u);  // not the two tokens of one position
+  EXPECT_EQ(std::count(further.begin(), further.end(), (Plant{{1, 3}, {2, 3}})), 1);
+  EXPECT_TRUE(candidates_of(lessons, 0).further.empty());
+}
+
+TEST(Learn, WhatOnlyComesNearIsTakenFromTheLikelyPairsAlone) {
+  const Plant single{{0, 3}}, pair{{0, 3}, {1, 3}}, other{{1, 3}, {2, 3}}, far{{3, 3}, {4, 3}};
+  const std::map<Plant, double> chances = {{single, 1e-3}, {pair, 1e-3}, {other, 1e-3}, {far, 0.0}};
+  const PlantWorths worths =
+      worths_of({.likely = {single, pair, far}, .further = {other}}, chances, counting().dist());
+  ASSERT_EQ(worths.size(), 1u);
+  EXPECT_TRUE(worths.begin()->first == pair);
+}
+
+TEST(Learn, NearHitsHaveOneTokenThatRaisesTheMargin) {
+  const Asked asked;
+  ThreadPool pool(1);
+  const std::vector<std::vector<TokenId>> hits = {{3, 3, 3, 2, 2, 0, 4}, {3, 3, 3, 3, 0, 1, 4}};
+  const NearHits near = near_hits(asked.place, pool_of(hits, -9.0), 1.0, 1e12, pool);
+  ASSERT_FALSE(near.hits.empty());
+  EXPECT_GT(near.work.flops, 0.0);
+  EXPECT_NEAR(near.hits.log_sum(), std::log(2.0) - 9.0, 1e-12);
+  for (const TriggerPool::Entry& entry : near.hits.entries()) {
+    std::size_t least = entry.tokens.size();
+    for (const auto& hit : hits) {
+      std::size_t differ = 0;
+      for (std::size_t i = 0; i < hit.size(); ++i) {
+        differ += hit[i] != entry.tokens[i];
+        if (i != 4 && i != 5 && hit[i] != entry.tokens[i])
+          differ = hit.size();  // the last free positions alone
+      }
+      least = std::min(least, differ);
+    }
+    EXPECT_LE(least, 1u);          // margins of pool_of are made up: a hit itself may be above its own
+    EXPECT_GT(entry.margin, 0.1);  // what pool_of says of hits
+  }
+  EXPECT_TRUE(near_hits(asked.place, pool_of(hits, -9.0), 1.0, 0.0, pool).hits.empty());
+  EXPECT_TRUE(near_hits(asked.place, TriggerPool{}, 1.0, 1e12, pool).hits.empty());
 }
 
 TEST(Learn, PartsAreWeighedByTheNewMixture) {
