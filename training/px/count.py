@@ -25,7 +25,6 @@ sys.path.insert(0, str(HERE.parent))
 import safetensors_io  # noqa: E402
 from identity import model_sha256  # noqa: E402
 
-
 GROUP = 64  # batches between two looks at the clock
 
 
