@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <span>
@@ -79,6 +80,29 @@ struct Difference {
   std::array<Change, kReportProfiles> loss = {};
 };
 
+// Truths below this are called rare: the middle of the paper's band of 1e-9 to 1e-5, in logs.
+inline constexpr double kRareTruth = 1e-7;
+
+// log10 of estimate over truth, of the scored estimates of one setting on one model, zeros apart.
+struct ErrorSummary {
+  std::size_t model = 0, variant = 0;  // indices into Report
+  std::size_t targets = 0, estimates = 0, zeros = 0;
+  std::size_t rare = 0, rare_zeros = 0;  // estimates of rare truths
+  std::size_t too_high = 0, within_2 = 0;
+  // NaN where there is no estimate but zeros; deviation: of these values, not of what they are a sample of.
+  double median = NAN, median_rare = NAN, median_common = NAN;
+  double mean = NAN, deviation = NAN, lowest = NAN, highest = NAN;
+};
+
+// Losses without a shift, which are infinite at zero: means over the targets of one model that all `variants`
+// have estimated, none of them as zero. Methods whose estimates are mostly zeros are not among them.
+struct AnsweredLosses {
+  std::size_t model = 0;                                       // index into Report
+  std::size_t targets = 0, of_targets = 0;                     // that are kept, and that some have estimated
+  std::vector<std::size_t> variants = {};                      // one of each method
+  std::vector<std::array<double, kReportProfiles>> loss = {};  // [variants], NaN where no target is kept
+};
+
 struct Report {
   RunHeader header = {};
   std::size_t items = 0, torn = 0;
@@ -92,6 +116,8 @@ struct Report {
   std::vector<ReportPair> pairs = {};
   std::vector<Score> scores = {};            // sorted by model, dist, variant
   std::vector<Difference> differences = {};  // sorted by model, dist, a, b; a < b
+  std::vector<ErrorSummary> errors = {};     // sorted by model, variant
+  std::vector<AnsweredLosses> answered = {};
 };
 // The shift of each profile is chosen for the rarest truth of the whole run, so that losses compare across
 // pairs. Throws InputError when the run has no estimates.
@@ -163,7 +189,7 @@ std::string render_page(std::string_view page, std::string_view json);
 struct TableFile {
   std::string name, text;
 };
-// CSV, Markdown and LaTeX (booktabs) of the losses under each profile and of all settings.
+// CSV, Markdown and LaTeX (booktabs) of the losses under each profile, of errors and of all settings.
 std::vector<TableFile> report_tables(const Report& report);
 // The paper's figures of a run, as SVG: losses by model, by distribution and by loss, estimates over truths,
 // variances before and after whitening, settings of one method.

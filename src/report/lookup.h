@@ -28,7 +28,4 @@ std::string loss_title(const Report& r, std::size_t loss);
 // of them lacks it.
 MeanError model_loss(const Report& r, std::size_t model, std::size_t variant, std::size_t loss);
 
-// A name within Markdown: nothing of it is markup.
-std::string markdown_text(std::string_view text);
-
 }  // namespace deeptail

@@ -8,6 +8,7 @@
 
 #include "report/lookup.h"
 #include "report/order_tables.h"
+#include "report/table_text.h"
 
 namespace deeptail {
 

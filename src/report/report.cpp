@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "deeptail/method_rows.h"
 #include "report/differences.h"
+#include "report/errors.h"
 #include "report/score.h"
 
 namespace deeptail {
@@ -129,6 +130,8 @@ Report make_report(const Run& run, ThreadPool& pool) {
   choose_headlines(out);
   out.pairs = score_pairs(items, out);
   out.differences = setting_differences(items, out, pool);
+  out.errors = error_summaries(items, out);
+  out.answered = answered_losses(items, out);
   return out;
 }
 

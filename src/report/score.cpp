@@ -1,5 +1,5 @@
-#include "core/hypotenuse.h"
 #include "report/score.h"
+#include "core/hypotenuse.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,6 @@ namespace deeptail {
 namespace {
 
 constexpr double kLn10 = 2.302585092994045684;
-
-// Importance sampling may answer with more than 1, which no loss is defined for.
-double estimate_of(const RunItem& item) { return std::min(1.0, std::exp(item.log_p)); }
 
 MeanError mean_and_error(std::span<const double> values) {
   const double n = static_cast<double>(values.size());

@@ -1,6 +1,8 @@
 // Scores of the estimates of one setting on one model and distribution.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <span>
 
@@ -12,6 +14,9 @@ namespace deeptail {
 inline bool scorable(const RunItem& item) {
   return item.truth_count > 0 && item.truth_count < item.truth_samples;
 }
+
+// Importance sampling may answer with more than 1, which no loss is defined for.
+inline double estimate_of(const RunItem& item) { return std::min(1.0, std::exp(item.log_p)); }
 
 // `items`: those of one cell, sorted by target. Several estimates of one target (replicas) count as one
 // target whose loss is their mean.

@@ -3,78 +3,14 @@
 #include <cmath>
 #include <optional>
 
-#include "core/csv.h"
+#include "report/error_tables.h"
 #include "report/lookup.h"
 #include "report/order_tables.h"
+#include "report/table_text.h"
 
 namespace deeptail {
 
 namespace {
-
-enum class TableForm { markdown, latex };
-
-// 2.42e-12 in LaTeX's math mode.
-std::string latex_power(double value) {
-  const std::string text = fmt::format("{:.2e}", value);
-  const std::size_t e = text.find('e');
-  return fmt::format("{}{{\\times}}10^{{{}}}", text.substr(0, e), std::stoi(text.substr(e + 1)));
-}
-
-// As the paper prints losses: two decimals, powers of ten from 10^4 on; small ones keep two digits.
-std::string loss_text(double value, TableForm form) {
-  if (std::isnan(value)) return "-";
-  if (std::isinf(value)) return form == TableForm::latex ? "$\\infty$" : "inf";
-  if (value == 0.0) return "0";
-  if (value >= 0.095 && value < 9999.995) return fmt::format("{:.2f}", value);
-  if (value >= 0.00095 && value < 0.095) return fmt::format("{:#.2g}", value);
-  return form == TableForm::latex ? fmt::format("${}$", latex_power(value)) : fmt::format("{:.2e}", value);
-}
-
-// A character of a name as LaTeX prints it: none of them may begin a command.
-std::string latex_character(char c) {
-  switch (c) {
-    case '\\':
-      return "\\textbackslash{}";
-    case '^':
-      return "\\textasciicircum{}";
-    case '~':
-      return "\\textasciitilde{}";
-    case '\n':
-    case '\r':
-      return " ";
-    default:
-      return std::string_view("{}_%&#$").find(c) != std::string_view::npos ? fmt::format("\\{}", c)
-                                                                           : std::string(1, c);
-  }
-}
-
-// Likewise for Markdown, where HTML would pass and a line end would end the table.
-std::string markdown_character(char c) {
-  switch (c) {
-    case '&':
-      return "&amp;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    case '\n':
-    case '\r':
-      return " ";
-    default:
-      return std::string_view("\\|`*_[]").find(c) != std::string_view::npos ? fmt::format("\\{}", c)
-                                                                            : std::string(1, c);
-  }
-}
-
-std::string escaped(std::string_view text, TableForm form) {
-  std::string out;
-  for (const char c : text) out += form == TableForm::latex ? latex_character(c) : markdown_character(c);
-  return out;
-}
-
-std::string bold(const std::string& text, TableForm form) {
-  return form == TableForm::latex ? fmt::format("\\textbf{{{}}}", text) : fmt::format("**{}**", text);
-}
 
 struct LossRow {
   std::string label;
@@ -163,12 +99,6 @@ std::string latex(const LossTable& table) {
   return out + "\\bottomrule\n\\end{tabular}\n";
 }
 
-std::string csv_fields(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += fmt::format("{}{}", out.empty() ? "" : ",", csv_field(text));
-  return out;
-}
-
 // Every setting on every pair: what spreadsheets and scripts want.
 std::string scores_csv(const Report& r) {
   std::string out =
@@ -242,8 +172,6 @@ std::string summary(const Report& r) {
 
 }  // namespace
 
-std::string markdown_text(std::string_view text) { return escaped(text, TableForm::markdown); }
-
 std::vector<TableFile> report_tables(const Report& r) {
   if (r.scored() == 0)
     return {{"scores.csv", scores_csv(r)}, {"summary.md", "No truth is known, so there are no losses.\n"}};
@@ -251,6 +179,7 @@ std::vector<TableFile> report_tables(const Report& r) {
       {"scores.csv", scores_csv(r)}, {"summary.md", summary(r)}, {"orders.md", order_table(r)}};
   if (std::string settings = settings_table(r); !settings.empty())
     out.push_back({"settings.md", std::move(settings)});
+  for (TableFile& file : error_tables(r)) out.push_back(std::move(file));
   for (std::size_t k = 0; k < kReportProfiles; ++k) {
     std::vector<LossTable> tables;
     for (const std::size_t m : scored_models(r)) tables.push_back(model_table(r, m, k));

@@ -78,7 +78,7 @@ TEST(Page, TemplateMustHoldTheMarkerOnce) {
 TEST(Tables, BestIsBoldAndNamesAreEscaped) {
   ThreadPool pool(1);
   const std::vector<TableFile> files = report_tables(make_report(two_methods(), pool));
-  EXPECT_EQ(files.size(), 15u);
+  EXPECT_EQ(files.size(), 20u);
   const std::string md = table(files, "loss-benchmarking.md"), tex = table(files, "loss-benchmarking.tex");
   EXPECT_NE(md.find("| Dist. | qld | mc/2^4\\_b | noise of the truth |"), std::string::npos) << md;
   EXPECT_NE(md.find("| d | **0."), std::string::npos) << md;
