@@ -82,7 +82,10 @@ void write_counts(const std::string& path, const AllTokens& all, const Provenanc
 
 void add_all_flags(CLI::App& command, AllOptions& o) {
   constexpr const char* kGroup = "The question";
-  command.add_flag("--all", o.all, "Instead of --target: every token of the vocabulary, as a table")
+  command
+      .add_flag("--all", o.all,
+                "Instead of --target: every token of the vocabulary, as a table; --method all-tokens answers "
+                "some of them")
       ->group(kGroup);
   command
       .add_option("--out", o.out,

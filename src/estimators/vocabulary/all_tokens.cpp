@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/json.h"
 #include "core/memory.h"
 #include "core/stopwatch.h"
 #include "estimators/vocabulary/backend.h"
