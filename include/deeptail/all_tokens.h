@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <string>
 #include <vector>
 
-#include "deeptail/estimators.h"
+#include "deeptail/methods.h"
 
 namespace [[gnu::visibility("default")]] deeptail {
 
@@ -26,9 +26,9 @@ struct AllTokens {
   // Of tokens whose estimate lies within the bounds, the likeliest first. method: "mc" where the token was counted in
   // plain draws (diagnostics count and samples), "shared" where shared draws with weights say it, else "tokensplit".
   std::vector<Estimate> rows = {};
-  std::size_t other_rows = 0;    // tokens that were seen, and lie outside
-  std::size_t unseen = 0;        // tokens that were never said
-  double log_unseen_high = 0.0;  // the 95 % bound of each of those, alone
+  std::vector<Estimate> outside = {};  // of tokens that were seen, and lie outside; by id
+  std::size_t unseen = 0;              // tokens that were never said
+  double log_unseen_high = 0.0;        // the 95 % bound of each of those, alone
   // The plain draws: samples [first, first + samples) of the seed, as truth numbers them.
   std::uint64_t seed = 0, first = 0, samples = 0;
   std::vector<std::uint64_t> counts = {};  // [d_vocab]
@@ -37,8 +37,24 @@ struct AllTokens {
 };
 
 // The watch is told forward-pass equivalents. Rows are without provenance and settings. Throws InputError for a law with
-// fewer than two positions that vary.
+// fewer than two positions that vary, and where the scan does not fit into memory.
 AllTokens estimate_all(const Transformer& model, const Distribution& dist, const AllTokensConfig& config,
                        ThreadPool& pool, const Watch& watch = {}, Device device = Device::kCpu);
+// The same with rows that say what they were made from and with. Throws InputError for a law whose tokens are not
+// independent of each other, too.
+AllTokens estimate_all(const LoadedModel& model, const InputLaw& law, const AllTokensConfig& config,
+                       ThreadPool& pool, const Watch& watch = {}, Device device = Device::kCpu);
+
+// As the method all-tokens reads its settings. Throws InputError for those that it does not have or that do not fit.
+struct AllTokensAsked {
+  AllTokensConfig config = {};
+  Device device = Device::kCpu;
+};
+AllTokensAsked read_all_tokens(const std::vector<Setting>& settings);
+
+// What is known of one token, wherever it lies: its row or, where it was never said, p = 0 with the bound.
+Estimate estimate_of(const AllTokens& all, TokenId token);
+// All but the rows, as `deeptail estimate --all --json` ends: how many there are, and what is known of the others.
+std::string rest_json(const AllTokens& all);
 
 }  // namespace deeptail

@@ -141,6 +141,12 @@ typedef struct dt_question {
  * one that was under way. */
 DT_API dt_status dt_estimate(const dt_question* question, const char* settings, const dt_hooks* hooks,
                              dt_text* out);
+/* Every token of the vocabulary at once, by draws that all of them share. law: of independent tokens. settings: {"budget",
+ * "above", "below", "seed", "device", "threads"}. out: {"rows": the tokens between above and below, the likeliest first,
+ * each as of dt_estimate, "rest": what `deeptail estimate --all --json` ends with}. Where it was stopped, rows are of what
+ * was drawn until then, and rest.stopped is true. */
+DT_API dt_status dt_estimate_all(const dt_model* model, const dt_law* law, const char* settings,
+                                 const dt_hooks* hooks, dt_text* out);
 /* The event's own score of inputs: out [n]; at least 0: it happens. tokens: [n, length]. The question has one event. */
 DT_API dt_status dt_event_scores(const dt_question* question, const int32_t* tokens, const uint32_t* lengths,
                                  size_t n, size_t length, size_t threads, double* out);

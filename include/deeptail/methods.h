@@ -43,6 +43,7 @@ struct Method {
   bool one_token = false;         // and about one token only
   bool needs_pattern = false;     // an event about a pattern in a sampled continuation
   bool enumerates = false;        // where all inputs cost no more than its work, they are counted instead
+  bool shares_draws = false;      // run_many answers all questions of one seed by the work that one takes
   Device device = Device::kCpu;
   // Memory beyond that of n activations of dimension d; empty for little.
   std::function<double(std::size_t n, std::size_t d)> bytes = {};
@@ -52,7 +53,7 @@ struct Method {
   std::function<Estimate(const Question&, std::uint64_t seed, ThreadPool&, const Watch&)> run = {};
   // Many questions about one model and law at once, where that is faster than one after the other; empty
   // where it is not.
-  std::function<void(std::span<const MethodTask>, const Answers&, const Watch&)> run_many = {};
+  std::function<void(std::span<const MethodTask>, const Answers&, ThreadPool&, const Watch&)> run_many = {};
 
   bool needs_activations() const { return calibration > 0; }  // otherwise it runs the model itself
   bool takes(std::string_view key) const { return row != nullptr && row->setting(key) != nullptr; }
@@ -79,6 +80,6 @@ Estimate run_method(const Method& method, const Question& question, std::uint64_
                     const Watch& watch = {});
 // The same with run_many, which the method must have.
 void run_method_many(const Method& method, std::span<const MethodTask> tasks, const Answers& answers,
-                     const Watch& watch = {});
+                     ThreadPool& pool, const Watch& watch = {});
 
 }  // namespace deeptail

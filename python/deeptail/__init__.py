@@ -14,6 +14,7 @@ import logging as _logging
 from typing import TYPE_CHECKING, Any
 
 from . import _native
+from .all_tokens import AllTokens, Rest, estimate_all
 from .benchmarks import Run, Selftest, Table, Truth, bench, read_run, read_truth, report, selftest, truth
 from .choices import Choices, frequencies, tokens, uniform
 from .clouds import Activations, Head, activations, ga_amls, gld, qld
@@ -39,6 +40,7 @@ __version__ = _native.version()
 
 __all__ = [
     "Activations",
+    "AllTokens",
     "Choices",
     "Continuation",
     "Cost",
@@ -55,6 +57,7 @@ __all__ = [
     "Model",
     "Position",
     "Provenance",
+    "Rest",
     "Run",
     "Score",
     "ScoreCheck",
@@ -73,6 +76,7 @@ __all__ = [
     "choose_epsilon",
     "contains",
     "estimate",
+    "estimate_all",
     "estimate_many",
     "fetch",
     "frequencies",

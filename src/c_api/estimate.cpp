@@ -60,7 +60,7 @@ void answer(const Asked& asked, Caller& caller, Lines& lines, ThreadPool& pool, 
   if (asked.method.run_many && n > 1) {
     std::vector<MethodTask> tasks;
     for (const Question& question : asked.questions) tasks.push_back({question, asked.settings.seed});
-    run_method_many(asked.method, tasks, {.on_estimate = take}, watch);
+    run_method_many(asked.method, tasks, {.on_estimate = take}, pool, watch);
     return;
   }
   for (std::size_t i = 0; i < n && !(caller.stopped() && i > 0); ++i)

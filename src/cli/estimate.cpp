@@ -103,9 +103,9 @@ void run_one_by_one(const Asked& asked, const EstimateOptions& o, ThreadPool& po
   }
 }
 
-void run_together(const Asked& asked, const EstimateOptions& o, ProgressMeter& meter,
+void run_together(const Asked& asked, const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter,
                   EstimatePrinter& printer) {
-  const std::uint64_t work = asked.work * asked.questions.size();
+  const std::uint64_t work = asked.work * (asked.method.shares_draws ? 1 : asked.questions.size());
   meter.restart({.label = asked.method.name, .unit = asked.method.unit, .total = work});
   std::vector<MethodTask> tasks;
   for (const Question& question : asked.questions) tasks.push_back({question, o.seed});
@@ -115,7 +115,7 @@ void run_together(const Asked& asked, const EstimateOptions& o, ProgressMeter& m
                          warn_of_unused_flags(o, asked.method, estimate);
                          printer.take(task, std::move(estimate));
                        }},
-                  [&](const Progress& p) {
+                  pool, [&](const Progress& p) {
                     meter.update(std::min(p.done, work));
                     return !interrupted();
                   });
@@ -124,7 +124,7 @@ void run_together(const Asked& asked, const EstimateOptions& o, ProgressMeter& m
 void answer(const Asked& asked, const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter) {
   EstimatePrinter printer(asked.questions.size(), o.json, asked.tokenizer, meter);
   if (asked.method.run_many && asked.questions.size() > 1)
-    run_together(asked, o, meter, printer);
+    run_together(asked, o, pool, meter, printer);
   else
     run_one_by_one(asked, o, pool, meter, printer);
   meter.clear();
@@ -150,7 +150,8 @@ void run_on_model(const Method& method, const EstimateOptions& o, ThreadPool& po
     check_can_answer(method, asked.questions.back());
   }
   asked.work = method.work(asked.questions.front());
-  if (const std::string forecast = forecast_text(method, asked.questions.front(), events.size(), pool);
+  if (const std::string forecast =
+          forecast_text(method, asked.questions.front(), method.shares_draws ? 1 : events.size(), pool);
       !forecast.empty() && !o.quiet) {
     meter.clear();
     tell(stderr, "deeptail: {}\n", forecast);

@@ -24,30 +24,14 @@ std::string given(const EstimateOptions& o, std::string_view key) {
   return "";
 }
 
-AllTokensConfig config_of(const EstimateOptions& o) {
-  AllTokensConfig config{.seed = o.seed};
-  if (const std::string budget = given(o, "budget"); !budget.empty())
-    config.budget = static_cast<double>(parse_count(budget, "--budget"));
-  if (o.all.above) config.above = *o.all.above;
-  if (o.all.below) config.below = *o.all.below;
-  config.validate();
-  return config;
-}
-
-Device device_of(const EstimateOptions& o) {
-  return given(o, "device") == name_of(Device::kCuda) ? Device::kCuda : Device::kCpu;
-}
-
-// What every row was made from and with.
-void add_origin(Estimate& e, const LoadedModel& model, const Distribution& dist,
-                const AllTokensConfig& config, Device device) {
-  e.event = NextToken(Target(e.target, model.head())).text();
-  e.provenance = provenance_of(model, dist);
-  e.provenance.device = name_of(device);
-  e.settings = {{"all", std::string("true")},
-                {"budget", static_cast<std::uint64_t>(config.budget)},
-                {"above", config.above},
-                {"below", config.below}};
+AllTokensAsked asked_of(const EstimateOptions& o) {
+  std::vector<Setting> settings;
+  for (std::size_t i = 0; i < o.settings.size(); ++i)
+    if (!o.settings[i].empty())
+      settings.push_back({std::string(setting_rows()[i]->key), o.settings[i], setting_rows()[i]->flag()});
+  AllTokensAsked asked = read_all_tokens(settings);
+  asked.config.seed = o.seed;
+  return asked;
 }
 
 double figure(const Estimate& e, std::string_view name) {
@@ -56,10 +40,10 @@ double figure(const Estimate& e, std::string_view name) {
   return 0.0;
 }
 
-void print_table(const AllTokens& all, const LoadedModel& model, const Distribution& dist,
+void print_table(const AllTokens& all, const LoadedModel& model, const InputLaw& law,
                  const AllTokensConfig& config) {
   fmt::print("{} on {}, all tokens from {:.3g} to {:.3g}, {} forward passes' work, seed {}, {:.1f} s\n",
-             screen_text(model.name), screen_text(dist.name), config.above, config.below,
+             screen_text(model.name), screen_text(law.facts().name), config.above, config.below,
              short_count(all.cost.forward_equivalents), config.seed, all.cost.seconds);
   fmt::print("{:>7} {:>10} {:>10}  {:<24} {:<11} token\n", "id", "count", "p", "95% interval", "by");
   std::size_t warned = 0;
@@ -74,7 +58,7 @@ void print_table(const AllTokens& all, const LoadedModel& model, const Distribut
   }
   fmt::print("{} tokens; counts are of {} plain draws\n", all.rows.size(), all.samples);
   if (warned > 0) fmt::print("{} have a warning (!), which --json tells\n", warned);
-  if (all.other_rows > 0) fmt::print("{} more were seen, and lie outside the bounds\n", all.other_rows);
+  if (!all.outside.empty()) fmt::print("{} more were seen, and lie outside the bounds\n", all.outside.size());
   if (all.unseen > 0)
     fmt::print("{} were never said: each is below {:.3g} with 95 % confidence\n", all.unseen,
                std::exp(all.log_unseen_high));
@@ -82,14 +66,7 @@ void print_table(const AllTokens& all, const LoadedModel& model, const Distribut
 
 void print_lines(const AllTokens& all, const LoadedModel& model) {
   for (const Estimate& e : all.rows) fmt::print("{}\n", estimate_line(e, model.tokenizer));
-  print_json({{"rows", all.rows.size()},
-              {"outside", all.other_rows},
-              {"unseen", all.unseen},
-              {"unseen_below", std::exp(all.log_unseen_high)},
-              {"plain_draws", all.samples},
-              {"forward_equivalents", all.cost.forward_equivalents},
-              {"seconds", all.cost.seconds},
-              {"stopped", all.stopped}});
+  fmt::print("{}\n", rest_json(all));
 }
 
 // The counted part as `deeptail truth` would have it.
@@ -105,11 +82,11 @@ void write_counts(const std::string& path, const AllTokens& all, const Provenanc
 
 void add_all_flags(CLI::App& command, AllOptions& o) {
   constexpr const char* kGroup = "The question";
-  command.add_flag("--all", o.all, "Instead of --target: every token of the vocabulary, as a table")
+  command
+      .add_flag("--all", o.all,
+                "Instead of --target: every token of the vocabulary, as a table; --method all-tokens answers "
+                "some of them")
       ->group(kGroup);
-  command.add_option("--above", o.above, "With --all: tokens this likely or likelier (default 1e-8)")
-      ->group(kGroup);
-  command.add_option("--below", o.below, "With --all: tokens this likely or less (default 1)")->group(kGroup);
   command
       .add_option("--out", o.out,
                   "With --all: a file for the counts of its plain draws, as truth writes them")
@@ -119,8 +96,9 @@ void add_all_flags(CLI::App& command, AllOptions& o) {
 void check_all_flags(const EstimateOptions& o) {
   const AllOptions& a = o.all;
   if (!a.all) {
-    for (const auto& [is_given, flag] : {std::pair(a.above.has_value(), "--above"),
-                                         {a.below.has_value(), "--below"},
+    const bool all_tokens = o.method == "all-tokens";
+    for (const auto& [is_given, flag] : {std::pair(!all_tokens && !given(o, "above").empty(), "--above"),
+                                         {!all_tokens && !given(o, "below").empty(), "--below"},
                                          {!a.out.empty(), "--out"}})
       if (is_given) throw InputError("{}: goes with --all", flag);
     return;
@@ -132,42 +110,35 @@ void check_all_flags(const EstimateOptions& o) {
         "--all is about the most likely next token after inputs of a distribution: expected --model and "
         "--dist");
   if (o.model.empty()) throw InputError("--all: expected --model and --dist");
-  if (!o.method.empty() && o.method != "tokensplit")
-    throw InputError("--all and --method {}: all tokens at once are asked of tokensplit",
-                     screen_text(o.method));
+  if (!o.method.empty() && o.method != "all-tokens" && o.method != "tokensplit")
+    throw InputError("--all and --method {}: expected none but all-tokens", screen_text(o.method));
   for (std::size_t i = 0; i < o.settings.size(); ++i) {
     const SettingRow& row = *setting_rows()[i];
-    if (!o.settings[i].empty() && row.key != "budget" && row.key != "device")
-      throw InputError("{} and --all: expected none but --budget and --device", row.flag());
+    if (!o.settings[i].empty() && method_row("all-tokens").setting(row.key) == nullptr)
+      throw InputError("{} and --all: expected none but --budget, --above, --below and --device", row.flag());
   }
-  config_of(o);
 }
 
 void run_on_all_tokens(const EstimateOptions& o, ThreadPool& pool, ProgressMeter& meter) {
-  AllTokensConfig config = config_of(o);
+  auto [config, device] = asked_of(o);
   const LoadedModel model = load_model(o.model);
   const auto law = make_law(o.prompts, model);
-  if (law->tables() == nullptr)
-    throw InputError("--all: {}: expected a distribution of independent tokens",
-                     screen_text(law->facts().name));
-  const Distribution& dist = *law->tables();
-  const Device device = device_of(o);
-  if (config.budget == 0.0) config.budget = all_tokens_budget(model.transformer.config(), dist, device);
+  if (config.budget == 0.0 && law->tables() != nullptr)
+    config.budget = all_tokens_budget(model.config(), *law->tables(), device);
   const auto work = static_cast<std::uint64_t>(config.budget);
   meter.restart({.label = "all tokens", .unit = "forwards", .total = work});
   const auto watch = [&](const Progress& p) {
     meter.update(std::min(p.done, work));
     return !interrupted();
   };
-  AllTokens all = estimate_all(model.transformer, dist, config, pool, watch, device);
-  for (Estimate& e : all.rows) add_origin(e, model, dist, config, device);
+  const AllTokens all = estimate_all(model, *law, config, pool, watch, device);
   meter.clear();
   if (o.json)
     print_lines(all, model);
   else
-    print_table(all, model, dist, config);
+    print_table(all, model, *law, config);
   flush_output();
-  if (!o.all.out.empty()) write_counts(o.all.out, all, provenance_of(model, dist));
+  if (!o.all.out.empty()) write_counts(o.all.out, all, provenance_of(model, *law));
   if (all.stopped)
     throw Stopped(kInterrupted, "interrupted; the rows above are of what was drawn until then");
 }

@@ -44,6 +44,7 @@ void check_unused(const MethodRow& used, const std::vector<Setting>& given) {
 
 std::string method_name(const EstimateOptions& o) {
   if (!o.method.empty()) return o.method;
+  if (o.all.all) return "all-tokens";
   return o.event.about_continuation() ? "auto" : "tokensplit";
 }
 

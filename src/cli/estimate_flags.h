@@ -15,7 +15,6 @@ namespace deeptail::cli {
 // Every token at once.
 struct AllOptions {
   bool all = false;
-  std::optional<double> above, below;
   std::string out;
 };
 
@@ -40,7 +39,7 @@ void add_estimate_flags(CLI::App& command, EstimateOptions& options);
 // The method with those of the flags that are its own. A flag that makes no sense is told whatever the
 // method.
 Method checked_method(const EstimateOptions& o);
-// tokensplit for the argmax of the next token, auto for what is sampled.
+// tokensplit for the argmax of the next token, all-tokens for that of all, auto for what is sampled.
 std::string method_name(const EstimateOptions& o);
 // Flags that the method has no use for become warnings.
 void warn_of_unused_flags(const EstimateOptions& o, const Method& method, Estimate& estimate);

@@ -7,8 +7,8 @@
 namespace deeptail {
 
 // Each beside its method, or in <method>_row.cpp.
-extern const MethodRow kTokensplitRow, kAutoRow, kPayoffRow, kStaticRow, kTrajectoryRow, kForecastRow,
-    kGaAmlsRow, kQldRow, kQldArcRow, kGldRow, kItgisRow, kMhisRow, kMcRow;
+extern const MethodRow kTokensplitRow, kAllTokensRow, kAutoRow, kPayoffRow, kStaticRow, kTrajectoryRow,
+    kForecastRow, kGaAmlsRow, kQldRow, kQldArcRow, kGldRow, kItgisRow, kMhisRow, kMcRow;
 
 inline constexpr SettingRow kBudget{
     .key = "budget",

@@ -13,8 +13,8 @@ namespace deeptail {
 namespace {
 
 constexpr const MethodRow* kMethodList[] = {
-    &kTokensplitRow, &kAutoRow,   &kPayoffRow, &kStaticRow, &kTrajectoryRow, &kForecastRow, &kGaAmlsRow,
-    &kQldRow,        &kQldArcRow, &kGldRow,    &kItgisRow,  &kMhisRow,       &kMcRow};
+    &kTokensplitRow, &kAllTokensRow, &kAutoRow,   &kPayoffRow, &kStaticRow, &kTrajectoryRow, &kForecastRow,
+    &kGaAmlsRow,     &kQldRow,       &kQldArcRow, &kGldRow,    &kItgisRow,  &kMhisRow,       &kMcRow};
 
 }  // namespace
 

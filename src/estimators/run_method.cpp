@@ -133,11 +133,10 @@ Estimate run_method(const Method& method, const Question& question, std::uint64_
 }
 
 void run_method_many(const Method& method, std::span<const MethodTask> tasks, const Answers& answers,
-                     const Watch& watch) {
+                     ThreadPool& pool, const Watch& watch) {
   const auto tell = [&](std::size_t task, Estimate estimate) {
     answers.on_estimate(task, finished(std::move(estimate), method, tasks[task].question));
   };
-  ThreadPool pool;
   std::deque<NextToken> events;  // that questions refer to
   std::vector<MethodTask> asked;
   std::vector<std::size_t> place;  // [asked]: of each among the tasks
@@ -164,7 +163,7 @@ void run_method_many(const Method& method, std::span<const MethodTask> tasks, co
   Answers told{.on_estimate = [&](std::size_t k, Estimate e) { tell(place[k], std::move(e)); }};
   if (answers.on_refusal)
     told.on_refusal = [&](std::size_t k, const std::string& why) { answers.on_refusal(place[k], why); };
-  if (!asked.empty()) method.run_many(asked, told, watch);
+  if (!asked.empty()) method.run_many(asked, told, pool, watch);
 }
 
 }  // namespace deeptail

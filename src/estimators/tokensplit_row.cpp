@@ -95,7 +95,7 @@ Method make_tokensplit(SettingReader& s) {
                        : tokensplit(*q.model, *q.law, *q.event, config, pool, watch);
           }};
   if (on_cuda)
-    method.run_many = [settings](std::span<const MethodTask> tasks, const Answers& answers,
+    method.run_many = [settings](std::span<const MethodTask> tasks, const Answers& answers, ThreadPool&,
                                  const Watch& watch) {
       std::vector<TokensplitTask> all;
       for (const auto& [question, seed] : tasks)

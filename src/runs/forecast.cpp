@@ -127,8 +127,14 @@ double probe(ItemRunner& runner, const GridItem& item, double most_seconds = kPr
   return seconds + (1.0 - last->share) / rate;
 }
 
-void probe_group(ItemRunner& runner, const std::vector<const GridItem*>& items, Knowledge& known) {
+void probe_group(const Grid& grid, ItemRunner& runner, const std::vector<const GridItem*>& items,
+                 Knowledge& known) {
   const std::size_t n = items.size();
+  if (grid.shares_draws(*items[0])) {  // one takes as long as all
+    const auto n_targets = static_cast<double>(grid.pairs[items[0]->pair].targets.size());
+    known.seconds[{items[0]->pair, items[0]->variant}].add(probe(runner, *items[0]) / n_targets);
+    return;
+  }
   if (runner.runs_many(*items[0])) {
     const std::size_t probed = std::min(n, kProbedTogether);
     std::vector<const GridItem*> some;
@@ -225,7 +231,7 @@ Forecast forecast_run(const Grid& grid, const RunOptions& options, ThreadPool& p
     going = going && goes_on(watch, progress_of(done++, plan.first.size() + plan.more.size()));
     if (!going) return;
     probe_capture(grid, runner, *known.left[key].front(), known);
-    probe_group(runner, known.left[key], known);
+    probe_group(grid, runner, known.left[key], known);
   };
   for (const PairVariant& key : plan.first) probe_pair(key);
   // Every model's activations, also where another's told how long it takes to look at them.

@@ -132,10 +132,17 @@ void add_items(Grid& grid) {
     throw InputError("suite {}: more than {} items", grid.suite.name, kMaxItems);
   std::uint32_t turn = 0;
   for (std::uint32_t v = 0; v < n_variants; ++v)
-    for (std::uint32_t p = 0; p < grid.pairs.size(); ++p)
+    for (std::uint32_t p = 0; p < grid.pairs.size(); ++p) {
+      const bool shared = grid.suite.variants[v].method.shares_draws;
+      const std::uint32_t first = turn;
       for (std::uint32_t t = 0; t < grid.pairs[p].targets.size(); ++t)
         for (std::uint32_t r = 0; r < replicas; ++r)
-          grid.items.push_back({.pair = p, .target = t, .variant = v, .replica = r, .turn = turn++});
+          grid.items.push_back({.pair = p,
+                                .target = t,
+                                .variant = v,
+                                .replica = r,
+                                .turn = shared && t > 0 ? first + r : turn++});
+    }
   for (GridItem& item : grid.items) item.id = item_id(grid.described(item));
   const auto place = [&](const GridItem& i) {
     return std::tuple(i.pair, i.replica, grid.suite.variants[i.variant].method.calibration, i.target,
@@ -175,6 +182,10 @@ std::string Grid::name_of(const GridItem& item) const {
 }
 
 std::uint64_t Grid::seed(const GridItem& item) const {
+  const GridPair& pair = pairs[item.pair];
+  if (shares_draws(item))
+    return hashed_to_number(joined({"shared", std::to_string(suite.seed), pair.model, pair.dist,
+                                    suite.variants[item.variant].label, std::to_string(item.replica)}));
   return hashed_to_number(fmt::format("seed|{}|{}", suite.seed, item.id));
 }
 

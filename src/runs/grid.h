@@ -53,8 +53,10 @@ struct Grid {
 
   // The item with all but its estimate.
   RunItem described(const GridItem& item) const;
+  bool shares_draws(const GridItem& item) const { return suite.variants[item.variant].method.shares_draws; }
   // "tokensplit dt-1l hex 310", with the variant's name where it has one.
   std::string name_of(const GridItem& item) const;
+  // Of methods that share draws the same for all targets: of whatever is left, the answers are the same.
   std::uint64_t seed(const GridItem& item) const;
   std::uint64_t calibration_seed(const GridItem& item) const;  // the same for all targets and methods
 };
@@ -62,7 +64,8 @@ struct Grid {
 // Reads, checks and hashes what the suite names.
 Grid build_grid(Suite suite);
 
-// Indices of the items that shard i of n (1 <= i <= n) takes: every n-th of each method's.
+// Indices of the items that shard i of n (1 <= i <= n) takes: every n-th of each method's, or of its pairs and replicas
+// where it answers all targets of one at once.
 // only: of these methods or variants; empty: of all. Throws InputError for a name that the suite does not
 // have.
 std::vector<std::size_t> items_of_shard(const Grid& grid, std::size_t i, std::size_t n,

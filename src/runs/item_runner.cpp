@@ -183,6 +183,17 @@ std::optional<std::string> ItemRunner::run(const GridItem& item, const Watch& wa
   return line_of(item, std::move(e), last_seconds_);
 }
 
+// These or, where draws are shared, all targets of theirs.
+std::vector<const GridItem*> ItemRunner::asked_with(std::span<const GridItem* const> items) const {
+  const GridItem& first = *items.front();
+  if (!grid_.shares_draws(first)) return {items.begin(), items.end()};
+  std::vector<const GridItem*> out;
+  for (const GridItem& item : grid_.items)
+    if (item.pair == first.pair && item.variant == first.variant && item.replica == first.replica)
+      out.push_back(&item);
+  return out;
+}
+
 bool ItemRunner::run_many(std::span<const GridItem* const> items,
                           const std::function<void(const GridItem&, const std::string&)>& on_line,
                           const Watch& watch) {
@@ -190,7 +201,8 @@ bool ItemRunner::run_many(std::span<const GridItem* const> items,
   const SuiteVariant& variant = grid_.suite.variants[items.front()->variant];
   std::deque<NextToken> events;  // that questions refer to
   std::vector<MethodTask> tasks;
-  for (const GridItem* item : items) {
+  const std::vector<const GridItem*> asked_items = asked_with(items);
+  for (const GridItem* item : asked_items) {
     const TokenId token = grid_.pairs[item->pair].targets[item->target].token;
     events.emplace_back(Target({token}, model_->head()));
     tasks.push_back({question(*item, events.back()), grid_.seed(*item)});
@@ -198,14 +210,16 @@ bool ItemRunner::run_many(std::span<const GridItem* const> items,
   std::atomic<bool> given_up = false;
   const auto tell = [&](std::size_t i, Estimate e) {
     if (given_up) return;  // it may have been cut short
+    const GridItem& item = *asked_items[i];
+    if (std::find(items.begin(), items.end(), &item) == items.end()) return;  // it is done
     const double seconds = e.cost.seconds;
-    on_line(*items[i], line_of(*items[i], std::move(e), seconds));
+    on_line(item, line_of(item, std::move(e), seconds));
   };
   const auto refuse = [&](std::size_t i, const std::string& why) {
     tell(i, no_answer(variant, events[i], tasks[i].seed, why, tasks[i].question.provenance));
   };
   const Watch asked = [&](const Progress& p) { return !(given_up = given_up || !goes_on(watch, p)); };
-  run_method_many(variant.method, tasks, {.on_estimate = tell, .on_refusal = refuse}, asked);
+  run_method_many(variant.method, tasks, {.on_estimate = tell, .on_refusal = refuse}, pool_, asked);
   return !given_up;
 }
 

@@ -30,7 +30,8 @@ class ItemRunner {
     return static_cast<bool>(grid_.suite.variants[item.variant].method.run_many);
   }
   // Items of one pair and variant together, each with its data line as soon as it is there. False when they
-  // were given up; what was told until then counts.
+  // were given up; what was told until then counts. Where draws are shared, all are of one replica; the method is asked
+  // about all targets whichever these are, so that an answer and its cost do not depend on what is left.
   bool run_many(std::span<const GridItem* const> items,
                 const std::function<void(const GridItem&, const std::string& line)>& on_line,
                 const Watch& watch);
@@ -44,6 +45,7 @@ class ItemRunner {
 
  private:
   bool capture_for(std::uint64_t wanted, std::uint64_t seed, const Watch& watch);
+  std::vector<const GridItem*> asked_with(std::span<const GridItem* const> items) const;
   Question question(const GridItem& item, const Event& event) const;
   Estimate estimate(const GridItem& item, const Watch& watch);
   std::string line_of(const GridItem& item, Estimate estimate, double seconds) const;

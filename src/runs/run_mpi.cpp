@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -99,8 +100,12 @@ RunOutcome hand_out(const Grid& grid, const RunOptions& options, int ranks, cons
   CommittedItems committed(options.out);
   committed.refresh();
   HandOut work{.active = ranks - 1};
-  for (std::size_t k = 0; k < grid.items.size(); ++k)
-    if (!committed.has(grid.items[k].id)) work.waiting.push_back(k);
+  std::set<std::uint32_t> shared;  // turns of items that a rank takes with all of their turn
+  for (std::size_t k = 0; k < grid.items.size(); ++k) {
+    const GridItem& item = grid.items[k];
+    if (committed.has(item.id)) continue;
+    if (!grid.shares_draws(item) || shared.insert(item.turn).second) work.waiting.push_back(k);
+  }
   const bool was_finished = work.waiting.empty();
   RunEta eta(grid, committed);
   Progress now = eta.progress();
@@ -147,6 +152,8 @@ bool work_as_told(const Grid& grid, const RunOptions& options, int rank, ThreadP
   Claims claims(options.out);
   CommittedItems committed(options.out);
   RunWorker worker(grid, options.out, fmt::format("rank{}", rank), claims, committed, pool);
+  std::vector<std::size_t> all(grid.items.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
   const Watch asked = [&](const Progress&) { return goes_on(watch, {}); };  // rank 0 tells how far the run is
   for (bool given_up = false;;) {
     const std::int64_t asking = given_up || !goes_on(asked, {}) ? kStopping : kReady;
@@ -157,7 +164,10 @@ bool work_as_told(const Grid& grid, const RunOptions& options, int rank, ThreadP
     std::int64_t index = kNothingLeft;
     MPI_Recv(&index, 1, MPI_INT64_T, 0, kGive, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (index == kNothingLeft) return !goes_on(asked, {});
-    given_up = worker.take(static_cast<std::size_t>(index), asked) == RunWorker::Done::kGivenUp;
+    const auto k = static_cast<std::size_t>(index);
+    const RunWorker::Done done =
+        grid.shares_draws(grid.items[k]) ? worker.take_many(k, all, asked, [] {}) : worker.take(k, asked);
+    given_up = done == RunWorker::Done::kGivenUp;
   }
 }
 

@@ -148,9 +148,10 @@ RunWorker::Done RunWorker::take(std::size_t index, const Watch& watch) {
   return Done::kCommitted;
 }
 
-// Claims the item and others of its pair and variant.
+// Claims the item and others of its pair and variant; where draws are shared, of its replica.
 std::vector<std::size_t> RunWorker::claim_like(std::size_t index, std::span<const std::size_t> others) {
   const GridItem& first = grid_.items[index];
+  const bool shared = grid_.shares_draws(first);
   std::vector<std::size_t> claimed;
   const auto claim = [&](std::size_t k) {
     if (!committed_.has(grid_.items[k].id) && claims_.try_claim(k)) claimed.push_back(k);
@@ -159,8 +160,10 @@ std::vector<std::size_t> RunWorker::claim_like(std::size_t index, std::span<cons
   if (claimed.empty()) return claimed;
   for (const std::size_t k : others) {
     const GridItem& item = grid_.items[k];
-    if (claimed.size() == kTargetsAtOnce) break;
-    if (k != index && item.pair == first.pair && item.variant == first.variant) claim(k);
+    if (!shared && claimed.size() == kTargetsAtOnce) break;
+    if (k != index && item.pair == first.pair && item.variant == first.variant &&
+        (!shared || item.replica == first.replica))
+      claim(k);
   }
   return claimed;
 }

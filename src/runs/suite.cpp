@@ -153,7 +153,15 @@ SuiteTargets parse_targets(const SuiteNode& node) {
 struct MethodDefaults {
   std::optional<SuiteNode> budget;
   Device device;
+  std::vector<Setting> band = {};  // of the targets, for the method that has bounds
 };
+
+std::vector<Setting> bounds_of(const SuiteTargets& targets, const std::string& where) {
+  if (!targets.tokens.empty() || targets.q_low == targets.q_high) return {};
+  const std::string band = where + ": targets.band";
+  return {{"above", fmt::format("{}", targets.q_low), band},
+          {"below", fmt::format("{}", targets.q_high), band}};
+}
 
 Method method_of(const SuiteNode& name, std::vector<Setting> settings, const MethodDefaults& defaults) {
   const MethodRow* row = find_method_row(name.text());
@@ -166,6 +174,8 @@ Method method_of(const SuiteNode& name, std::vector<Setting> settings, const Met
     settings.push_back({"budget", budget->scalar(), budget->where()});
   if (defaults.device != Device::kCpu && takes("device"))
     settings.push_back({"device", std::string(name_of(defaults.device)), "device"});
+  for (const Setting& bound : defaults.band)
+    if (takes(bound.key.c_str())) settings.push_back(bound);
   return make_method(name.text(), settings, name.where());
 }
 
@@ -262,7 +272,7 @@ Suite parse_suite(std::string_view text, const std::string& where, Device device
   }
   std::set<std::string> labels;
   for (const SuiteNode& method : table.need("methods").elements())
-    add_variants(method, {budget, device}, labels, suite.variants);
+    add_variants(method, {budget, device, bounds_of(suite.targets, where)}, labels, suite.variants);
   table.refuse_others();
   return suite;
 }

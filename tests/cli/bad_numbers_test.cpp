@@ -102,25 +102,26 @@ TEST_F(BadNumbers, Estimate) {
 }
 
 TEST_F(BadNumbers, EstimatesOfAllTokens) {
-  all_refused("estimate --model dt-1l --dist hex --all",
-              {{"--above 0", "above 0: expected a probability between 0 and 1"},
-               {"--above 2", "above 2: expected a probability"},
-               {"--above -1e-8", "above -1e-08: expected a probability"},
-               {"--above nan", "--above: expected a finite number, found \"nan\""},
-               {"--above x", "--above"},
-               {"--below 0", "below 0: expected a probability above 1e-08"},
-               {"--below 1e-9", "below 1e-09: expected a probability above 1e-08"},
-               {"--below 1.5", "below 1.5: expected"},
-               {"--below nan", "--below: expected a finite number"},
-               {"--budget 5000", "budget 5000: expected at least 1e4"},
-               {"--budget 2^62", "budget 4.61"},
-               {"--threads 100000", "100000 threads: expected at most 1024"},
-               {"--seed -1", "--seed: expected a whole number"},
-               {"--target 3", "--all and --target: expected one of them"},
-               {"--method mc", "--all and --method mc"},
-               {"--replicas 4", "--replicas and --all: expected none but --budget and --device"},
-               {"--contains a --within 3", "--all is about the most likely next token"},
-               {"--activations a.npy", "--all is about the most likely next token"}});
+  all_refused(
+      "estimate --model dt-1l --dist hex --all",
+      {{"--above 0", "--above: expected a number above 0 and below 1, found \"0\""},
+       {"--above 2", "--above: expected a number above 0 and below 1"},
+       {"--above -1e-8", "--above: expected a number above 0 and below 1"},
+       {"--above nan", "--above: expected a number above 0 and below 1, found \"nan\""},
+       {"--above x", "--above"},
+       {"--below 0", "below 0: expected a probability above 1e-08"},
+       {"--below 1e-9", "below 1e-09: expected a probability above 1e-08"},
+       {"--below 1.5", "--below: expected a number from 0 to 1"},
+       {"--below nan", "--below: expected a number from 0 to 1"},
+       {"--budget 5000", "budget 5000: expected at least 1e4"},
+       {"--budget 2^62", "budget 4.61"},
+       {"--threads 100000", "100000 threads: expected at most 1024"},
+       {"--seed -1", "--seed: expected a whole number"},
+       {"--target 3", "--all and --target: expected one of them"},
+       {"--method mc", "--all and --method mc"},
+       {"--replicas 4", "--replicas and --all: expected none but --budget, --above, --below and --device"},
+       {"--contains a --within 3", "--all is about the most likely next token"},
+       {"--activations a.npy", "--all is about the most likely next token"}});
   refused("estimate --model dt-1l --all", "expected --model and --dist");
   refused("estimate --model dt-1l --dist hex --target 3 --above 1e-6", "--above: goes with --all");
   refused("estimate --model dt-1l --dist hex --target 3 --out '" + path("a.json") + "'",

@@ -77,7 +77,8 @@ TEST_F(EstimateCommand, FewInputsAreAllCounted) {
 }
 
 TEST_F(EstimateCommand, AllTokensAreATable) {
-  const std::string all = "estimate --model dt-1l --dist hex --all --budget 1e4 --above 1e-5 --seed 4 --quiet ";
+  const std::string all =
+      "estimate --model dt-1l --dist hex --all --budget 1e4 --above 1e-5 --seed 4 --quiet ";
   const std::string counts = path("all.json");
   const std::string table = run(all + "--out '" + counts + "'").out;
   EXPECT_NE(table.find("dt-1l on hex, all tokens from 1e-05 to 1"), std::string::npos);
@@ -105,8 +106,9 @@ TEST_F(EstimateCommand, AllTokensAreATable) {
   // The counted part is what truth counts.
   const auto found = parse_json(read(counts), counts);
   const std::string again = path("again.json");
-  run(fmt::format("truth --model dt-1l --dist hex --seed 4 --first 2305843009213693952 --samples {} --quiet --out '{}'",
-                  found.at("samples").get<std::uint64_t>(), again));
+  run(fmt::format(
+      "truth --model dt-1l --dist hex --seed 4 --first 2305843009213693952 --samples {} --quiet --out '{}'",
+      found.at("samples").get<std::uint64_t>(), again));
   EXPECT_EQ(read(counts), read(again));
 }
 
@@ -194,7 +196,9 @@ TEST_F(EstimateCommand, TargetsByIdAndByToken) {
 }
 
 TEST_F(EstimateCommand, BadFlags) {
-  refused(estimate("69", "--method foo"), "method foo: expected one of tokensplit, auto, payoff, static, trajectory, forecast, ga-amls, qld, qld-arc");
+  refused(estimate("69", "--method foo"),
+          "method foo: expected one of tokensplit, all-tokens, auto, payoff, static, trajectory, forecast, "
+          "ga-amls, qld, qld-arc");
   refused(estimate("69", "--budget 0"), "--budget");
   refused("estimate --model dt-1l --dist hex", "--target is required");
 }

@@ -1,9 +1,12 @@
 """Questions: the same bits as the command line, warnings, progress, interruptions, arrays."""
 
+import dataclasses
 import json
 import logging
 import os
+import signal
 import subprocess
+import threading
 import unittest
 import warnings
 
@@ -59,6 +62,13 @@ class AsTheCommandLine(Quiet):
         theirs = asked("--target", "18", "--target", " the,ly", "--method", "mc", "--budget", "2^12")
         ours = dt.estimate_many("dt-1l", "hex", [18, [" the", "ly"]], method="mc", budget=2**12)
         self.assertEqual([without_times(e.to_dict()) for e in ours], [without_times(e) for e in theirs])
+
+    def test_all_tokens(self):
+        *rows, rest = asked("--all", "--above", "1e-3", "--below", "0.2", "--budget", "1e4", "--seed", "3")
+        ours = dt.estimate_all("dt-1l", "hex", above=1e-3, below=0.2, budget=1e4, seed=3)
+        self.assertEqual([without_times(e.to_dict()) for e in ours], [without_times(e) for e in rows])
+        self.assertEqual(dataclasses.asdict(ours.rest) | {"seconds": 0}, rest | {"seconds": 0})
+        self.assertTrue(all(1e-3 <= e.p <= 0.2 and len(e.target_text) == 1 for e in ours))
 
     def test_activations(self):
         (theirs,) = asked("--target", "37", "--method", "qld", "--calibration", "2^12")
@@ -138,6 +148,48 @@ class Asking(Quiet):
     def test_triggers_are_cut_into_tokens(self):
         e = dt.estimate("dt-1l", "hex", 18, method="mc", budget=2**10)
         self.assertEqual("".join(e.triggers[0].pieces), e.triggers[0].text)
+
+
+class AllTokens(Quiet):
+    def test_mistakes_are_sentences(self):
+        for sentence, wrong in (
+            ("above: expected a number above 0", lambda: dt.estimate_all("dt-1l", "hex", above=0)),
+            ("below 1e-06: expected a probability above 0.001", lambda: dt.estimate_all("dt-1l", "hex", above=1e-3, below=1e-6)),
+            ("budget 10: expected at least 1e4", lambda: dt.estimate_all("dt-1l", "hex", budget=10)),
+            ("expected a distribution of independent tokens", lambda: dt.estimate_all("dt-1l", dt.Law.constant("To be"))),
+        ):
+            with self.assertRaisesRegex(dt.InputError, sentence):
+                wrong()
+
+    def test_rows_with_warnings_are_told_once(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = dt.estimate_all("dt-1l", "hex", above=1e-5, budget=1e4)
+        warned = sum(bool(e.warnings) for e in found)
+        self.assertEqual([str(w.message) for w in caught], [f"{warned} of {len(found)} estimates have warnings of their own"])
+        self.assertEqual(caught[0].filename, __file__)
+
+    def test_progress_may_end_it(self):
+        found = dt.estimate_all("dt-1l", "hex", above=1e-3, budget=1e9, progress=lambda done, total: done < 2000)
+        self.assertTrue(found.rest.stopped)
+        self.assertGreater(len(found), 3)
+        self.assertLess(found.rest.forward_equivalents, 1e6)
+
+    def test_control_c_keeps_what_was_drawn(self):
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with self.assertRaises(KeyboardInterrupt) as caught:
+            dt.estimate_all("dt-1l", "hex", above=1e-3, budget=1e9)
+        found = caught.exception.partial
+        self.assertIsInstance(found, dt.AllTokens)
+        self.assertTrue(found.rest.stopped)
+        self.assertGreater(len(found), 3)
+
+    def test_the_method_is_one_among_others(self):
+        whole = {e.target: e for e in dt.estimate_all("dt-1l", "hex", above=1e-3, budget=1e4, seed=2)}
+        some = dt.estimate_many("dt-1l", "hex", ["e", 4000], method="all-tokens", above=1e-3, budget=1e4, seed=2)
+        self.assertEqual(some[0].p, whole[some[0].target].p)
+        self.assertEqual((some[1].p, some[1].status), (0.0, "not_reached_upper_bound"))
+        self.assertGreater(some[1].interval.high, 0.0)
 
 
 class Arrays(Quiet):

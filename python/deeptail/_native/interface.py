@@ -88,6 +88,7 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "dt_head_make": (c_int, [POINTER(HeadStruct), POINTER(c_void_p)]),
     "dt_head_free": (None, [c_void_p]),
     "dt_estimate": (c_int, [POINTER(QuestionStruct), c_char_p, POINTER(HooksStruct), POINTER(TextStruct)]),
+    "dt_estimate_all": (c_int, [c_void_p, c_void_p, c_char_p, POINTER(HooksStruct), POINTER(TextStruct)]),
     "dt_event_scores": (c_int, [POINTER(QuestionStruct), c_void_p, c_void_p, c_size_t, c_size_t, c_size_t, c_void_p]),
     "dt_split": (c_int, [c_void_p, c_void_p, POINTER(ScoresStruct), c_char_p, POINTER(HooksStruct), POINTER(TextStruct)]),
     "dt_split_many": (c_int, [c_void_p, c_void_p, POINTER(ScoresStruct), c_char_p, POINTER(HooksStruct), POINTER(TextStruct)]),

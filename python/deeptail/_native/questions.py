@@ -47,6 +47,23 @@ def estimate(events: Sequence[Mapping[str, Any]], *, model: Model | None = None,
     return found or []
 
 
+def _told(function: Any, model: Model, law: Law, settings: Mapping[str, Any] | None, progress: Progress) -> Any:
+    """Of a function of a model, a law and settings: the JSON that it gives."""
+    text, given = TextStruct(), to_json(dict(settings or {})).encode()
+    watcher = Watcher(progress)
+    try:
+        return watcher.run(lambda w: int(function(model.pointer, law.pointer, given, byref(w.hooks), byref(text))),
+                           lambda: json.loads(take(text)))
+    finally:
+        lib.dt_text_free(byref(text))
+
+
+def estimate_all(model: Model, law: Law, settings: Mapping[str, Any] | None = None, progress: Progress = None) -> dict[str, Any]:
+    """Every token at once, rows and rest: budget, above, below, seed, device, threads."""
+    found: dict[str, Any] = _told(lib.dt_estimate_all, model, law, settings, progress)
+    return found
+
+
 def event_scores(event: Mapping[str, Any], model: Model, law: Law, tokens: Any, lengths: Any = None,
                  threads: int = 0) -> Array:
     """The event's own score of each sequence: float64 [n]; at least 0: it happens."""
@@ -59,14 +76,7 @@ def event_scores(event: Mapping[str, Any], model: Model, law: Law, tokens: Any, 
 
 def generate(model: Model, law: Law, settings: Mapping[str, Any] | None = None, progress: Progress = None) -> list[dict[str, Any]]:
     """What the model says after prompts of the law: count, within, temperature, top_k, top_p, greedy, stop, seed, threads."""
-    text, given = TextStruct(), to_json(dict(settings or {})).encode()
-    watcher = Watcher(progress)
-    try:
-        found: list[dict[str, Any]] = watcher.run(
-            lambda w: int(lib.dt_generate(model.pointer, law.pointer, given, byref(w.hooks), byref(text))),
-            lambda: json.loads(take(text)))
-    finally:
-        lib.dt_text_free(byref(text))
+    found: list[dict[str, Any]] = _told(lib.dt_generate, model, law, settings, progress)
     return found
 
 

@@ -72,7 +72,7 @@ Method make_ga_amls(SettingReader& s) {
                       return ga_amls(*q.head, *q.activations, *q.next_token(), c, pool, watch);
                     }};
   if (config.device == Device::kCuda)
-    method.run_many = [config](std::span<const MethodTask> tasks, const Answers& answers,
+    method.run_many = [config](std::span<const MethodTask> tasks, const Answers& answers, ThreadPool&,
                                const Watch& watch) { run_ga_amls_many(config, tasks, answers, watch); };
   return method;
 }

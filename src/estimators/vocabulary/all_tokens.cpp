@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/json.h"
+#include "core/memory.h"
 #include "core/stopwatch.h"
 #include "estimators/vocabulary/backend.h"
 #include "estimators/vocabulary/learn_plants.h"
@@ -179,40 +181,58 @@ class AllRun {
     if (within(e.log_p, 1.0))
       out_.rows.push_back(std::move(e));
     else
-      ++out_.other_rows;
+      out_.outside.push_back(std::move(e));
+  }
+  // What the draws that count say of a token that is not counted. warning: "" for none.
+  void add_shared(TokenId token, const std::string& warning) {
+    const TokenTally& tally = final_.of[static_cast<std::size_t>(token)];
+    if (tally.hits == 0) return void(++out_.unseen);
+    Estimate e = weighted_row(token, tally, final_.draws, kBatches);
+    if (!warning.empty()) e.warnings.push_back(warning);
+    add_row(std::move(e));
   }
   void fill() {
     for (std::size_t t = 0; t < wanted_.size(); ++t) {
       const auto token = static_cast<TokenId>(t);
       if (wanted_[t] == 0)
         add_row(counted_row(token, final_.counts[t], final_.prior_draws));
-      else if (wanted_[t] == 1 && final_.of[t].hits > 0)
-        add_row(weighted_row(token, final_.of[t], final_.draws, kBatches));
       else if (wanted_[t] == 1)
-        ++out_.unseen;
+        add_shared(token, "");
     }
     out_.log_unseen_high = std::log(clopper_pearson(0, final_.prior_draws).high);
   }
 
+  // Whoever tokensplit has no answer for keeps what the draws say: they were chosen before these.
   void ask_alone() {
-    if (alone_.empty() || !goes_on_) return;
+    std::vector<std::string> why(alone_.size(), "stopped before tokensplit was done with it alone");
+    std::vector<bool> answered(alone_.size());
+    if (!alone_.empty() && goes_on_) ask_tokensplit(why, answered);
+    for (std::size_t i = 0; i < alone_.size(); ++i)
+      if (!answered[i]) add_shared(alone_[i], why[i] + ": this is what the shared draws say");
+  }
+  void ask_tokensplit(std::vector<std::string>& why, std::vector<bool>& answered) {
     std::vector<TokensplitTask> tasks;
     for (const TokenId target : alone_)
       tasks.push_back(
           {Target({target}, model_.head()),
            {.budget = kAloneBudget, .seed = derived_seed(config_.seed, kAlonePart), .max_triggers = 0}});
     double spent = 0.0;
-    const auto take = [&](std::size_t, Estimate e) {
+    const auto take = [&](std::size_t i, Estimate e) {
       spent += e.cost.forward_equivalents;
-      if (goes_on_) add_row(std::move(e));
+      if (!goes_on_) return;  // it was cut short
+      answered[i] = true;
+      add_row(std::move(e));
     };
-    backend_.ask(tasks, {.on_estimate = take}, watch());
+    const auto refuse = [&](std::size_t i, const std::string& reason) { why[i] = "tokensplit: " + reason; };
+    backend_.ask(tasks, {.on_estimate = take, .on_refusal = refuse}, watch());
     spent_ += spent;
   }
 
   void finish(double seconds) {
     std::stable_sort(out_.rows.begin(), out_.rows.end(),
                      [](const Estimate& a, const Estimate& b) { return a.log_p > b.log_p; });
+    std::sort(out_.outside.begin(), out_.outside.end(),
+              [](const Estimate& a, const Estimate& b) { return a.target < b.target; });
     out_.stopped = !goes_on_;
     out_.cost.forward_equivalents = spent_;
     out_.cost.flops = spent_ * forward_flops(model_.config(), dist_.length());
@@ -238,23 +258,17 @@ class AllRun {
   AllTokens out_;
 };
 
+// Nobody knows the number of targets before the first draws: at most all tokens are.
+void check_fits_memory(const Distribution& dist, double budget) {
+  const std::size_t v = dist.d_vocab;
+  const double bytes = scan_all_bytes(PlantSites(dist), v, kScanAllShare * budget) +
+                       kept_bytes(v, dist.length(), kKeptHits, kLearnShare * budget) +
+                       kept_bytes(v, 0, kKeptKeys, budget);
+  check_memory(fmt::format("estimating all {} tokens at once on {}", v, printable(dist.name)), bytes,
+               "ask about single tokens");
+}
+
 }  // namespace
-
-void AllTokensConfig::validate() const {
-  if (!(budget >= 0.0) || budget > 1e15 || (budget > 0.0 && budget < 1e4))
-    throw InputError("budget {}: expected at least 1e4 forward passes for all tokens, at most 1e15", budget);
-  if (!(above > 0.0) || !(above < 1.0))
-    throw InputError("above {}: expected a probability between 0 and 1", above);
-  if (!(below > above) || !(below <= 1.0))
-    throw InputError("below {}: expected a probability above {}, at most 1", below, above);
-}
-
-double all_tokens_budget(const ModelConfig& config, const Distribution& dist, Device device) {
-  constexpr double kUsual = 2.5e7, kMostFlopsForAll = 4e14, kLeastForAll = 1e5, kDeviceTimes = 1.6;
-  const double budget =
-      std::clamp(kMostFlopsForAll / forward_flops(config, dist.length()), kLeastForAll, kUsual);
-  return device == Device::kCuda ? kDeviceTimes * budget : budget;
-}
 
 AllTokens estimate_all(const Transformer& model, const Distribution& dist, const AllTokensConfig& wanted,
                        ThreadPool& pool, const Watch& watch, Device device) {
@@ -263,6 +277,7 @@ AllTokens estimate_all(const Transformer& model, const Distribution& dist, const
     throw InputError("{}: fewer than two positions vary; ask about single tokens", dist.name);
   AllTokensConfig config = wanted;
   if (config.budget == 0.0) config.budget = all_tokens_budget(model.config(), dist, device);
+  check_fits_memory(dist, config.budget);
   return AllRun(model, dist, config, pool, watch, device).run();
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/statistics.h"
 #include "deeptail/splitting.h"
+#include "estimators/vocabulary/prospects.h"
 
 namespace deeptail {
 
@@ -37,52 +38,17 @@ class LogNormalChance {
   std::vector<double> table_;
 };
 
-// A pair that one target may hang on.
-struct Prospect {
-  PlantedTokens pair;
-  double log_prior, z;  // z: mean margin over its spread
-  double log_promise;   // sqrt(prior * Pr[event])
-};
-
-bool promises_more_than(const Prospect& a, const Prospect& b) {
-  return a.log_promise != b.log_promise ? a.log_promise > b.log_promise : a.pair < b.pair;
-}
-
-// The best n of all that were added.
-class BestProspects {
- public:
-  explicit BestProspects(std::size_t n) : n_(n) {}
-  double threshold() const { return threshold_; }
-  void add(const Prospect& p) {
-    if (!(p.log_promise > threshold_)) return;
-    all_.push_back(p);
-    if (all_.size() < 4 * n_ + 64) return;
-    cut();
-    threshold_ = std::max_element(all_.begin(), all_.end(), promises_more_than)->log_promise;
-  }
-  std::vector<Prospect> take() {
-    cut();
-    std::sort(all_.begin(), all_.end(), promises_more_than);
-    return std::move(all_);
-  }
-
- private:
-  void cut() {
-    if (all_.size() <= n_) return;
-    std::nth_element(all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(n_), all_.end(),
-                     promises_more_than);
-    all_.resize(n_);
-  }
-  std::size_t n_;
-  double threshold_ = -std::numeric_limits<double>::infinity();
-  std::vector<Prospect> all_;
-};
-
 float median_of(std::vector<float> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
+
+// Contexts that each single token is tried in.
+std::size_t contexts_for(double passes, std::size_t n_singles) {
+  return static_cast<std::size_t>(kSinglesShare * passes / static_cast<double>(n_singles));
+}
+constexpr std::size_t kFewestContexts = 2;  // below, there is no scan
 
 class AllScan {
  public:
@@ -100,9 +66,8 @@ class AllScan {
   std::vector<TargetScan> run(double passes) {
     total_ = passes;
     add_singles();
-    const auto contexts =
-        static_cast<std::size_t>(kSinglesShare * passes / static_cast<double>(singles_.size()));
-    if (contexts < 2) return {};
+    const std::size_t contexts = contexts_for(passes, singles_.size());
+    if (contexts < kFewestContexts) return {};
     if (!try_singles(std::min(contexts, LogitTries::kMostContexts))) return {};
     const double left = passes - static_cast<double>(tries_.passes());
     const std::vector<PlantedTokens> pairs = wanted_pairs(left);
@@ -306,6 +271,18 @@ class AllScan {
 };
 
 }  // namespace
+
+double scan_all_bytes(const PlantSites& sites, std::size_t n_targets, double passes) {
+  std::size_t n_singles = sites.prior.table(sites.last).size();
+  for (const ScanGroup& group : sites.groups) n_singles += group.table->size();
+  if (contexts_for(passes, n_singles) < kFewestContexts) return 0.0;
+  const std::size_t prospects = BestProspects::most(kNearKept) + BestProspects::most(kAnywhereKept),
+                    plants = kSinglesKept + kNearKept + kAnywhereKept,
+                    each = 2 * n_singles * sizeof(float) + prospects * sizeof(Prospect) +
+                           plants * sizeof(PlantChance);
+  const double pairs = std::max(passes, static_cast<double>(kFewestWanted * n_targets * sites.groups.size()));
+  return static_cast<double>(each) * static_cast<double>(n_targets) + 2.0 * sizeof(PlantedTokens) * pairs;
+}
 
 std::vector<TargetScan> scan_all(LogitTries& tries, const PlantSites& sites, std::size_t n_targets,
                                  double passes, ThreadPool& pool, const Watch& watch) {

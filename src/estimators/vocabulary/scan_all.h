@@ -16,6 +16,9 @@ struct TargetScan {
   double log_guess = 0.0;  // of its probability: good to a factor of ten or so
 };
 
+// Memory that it takes, about.
+double scan_all_bytes(const PlantSites& sites, std::size_t n_targets, double passes);
+
 // passes: what it may take, about. Stopped by the watch, which is told passes, it returns nothing.
 std::vector<TargetScan> scan_all(LogitTries& tries, const PlantSites& sites, std::size_t n_targets,
                                  double passes, ThreadPool& pool, const Watch& watch = {});

@@ -130,6 +130,11 @@ class SharedRun {
 
 }  // namespace
 
+double kept_bytes(std::size_t n_targets, std::size_t length, std::size_t kept, double draws) {
+  const double hits = std::min(draws, static_cast<double>(n_targets) * static_cast<double>(kept));
+  return hits * static_cast<double>(sizeof(SharedHit) + length * sizeof(TokenId));
+}
+
 SharedTallies draw_shared(const SharedLaw& law, const SayAll& say, const std::vector<std::uint8_t>& wanted,
                           const SharedDrawsConfig& config, ThreadPool& pool, const Watch& watch) {
   SharedRun run(law, say, wanted, config, pool);

@@ -68,6 +68,9 @@ struct SharedDrawsConfig {
   bool whole = false;       // with all their tokens
   std::size_t batches = 8;  // that blocks are dealt to in turn
 };
+// Memory of the hits that are kept of so many draws, at most. length: of inputs that are kept whole, else 0.
+double kept_bytes(std::size_t n_targets, std::size_t length, std::size_t kept, double draws);
+
 // wanted: [d_vocab]. Stopped, there is what was drawn until then. The watch is told draws.
 SharedTallies draw_shared(const SharedLaw& law, const SayAll& say, const std::vector<std::uint8_t>& wanted,
                           const SharedDrawsConfig& config, ThreadPool& pool, const Watch& watch = {});

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
+#include <numeric>
 
 #include "estimators/vocabulary/learn_plants.h"
 #include "sizes.h"
@@ -160,6 +162,101 @@ TEST(AllTokens, StoppedTheyTellWhatWasDrawn) {
     EXPECT_GT(all.samples, 0u);
     EXPECT_FALSE(all.rows.empty());
     EXPECT_LE(all.cost.forward_equivalents, 9900.0);
+  }
+}
+
+// Every token that the shared draws saw has a row, also those that tokensplit was to be asked about alone.
+TEST(AllTokens, StoppedInTheLastStepEveryTokenHasARow) {
+  if (sized(false, true)) return;  // the test above stops, too
+  const Distribution dist = few_tokens(6);
+  ThreadPool pool(2);
+  const AllTokensConfig config{.budget = 3.8e5, .above = 1e-16};  // enough for one to be asked about alone
+  // During the draws that count, and in the last step, which has the last 3e4.
+  for (const double until : {1.2e5, 3.51e5}) {
+    const AllTokens all = estimate_all(
+        dt_1l(), dist, config, pool, [&](const Progress& p) { return static_cast<double>(p.done) < until; });
+    EXPECT_TRUE(all.stopped);
+    EXPECT_EQ(all.rows.size() + all.outside.size() + all.unseen, dist.d_vocab);
+    std::size_t told = 0;
+    for (const auto* rows : {&all.rows, &all.outside})
+      for (const Estimate& e : *rows) {
+        EXPECT_NE(e.method, "tokensplit");
+        told += !e.warnings.empty() && e.warnings.back().starts_with("stopped before tokensplit");
+      }
+    EXPECT_EQ(told, 1u) << until;
+  }
+}
+
+TEST(AllTokens, WhatIsKnownOfAnyToken) {
+  const Distribution dist = few_tokens(4);
+  ThreadPool pool(2);
+  const std::vector<double> truth = exact_probabilities(dist, pool);
+  const AllTokens all = estimate_all(dt_1l(), dist, {.budget = 1e4, .above = 0.05}, pool);
+  ASSERT_FALSE(all.outside.empty());
+  EXPECT_EQ(all.rows.size() + all.outside.size() + all.unseen, dist.d_vocab);
+  for (const auto* rows : {&all.rows, &all.outside})
+    for (const Estimate& e : *rows) EXPECT_EQ(estimate_of(all, e.target.front()).log_p, e.log_p);
+  for (TokenId token = 0; token < 4096; ++token) {
+    const Estimate e = estimate_of(all, token);
+    EXPECT_EQ(e.target, std::vector<TokenId>{token});
+    if (e.status != Status::kNotReachedUpperBound) continue;
+    EXPECT_EQ(e.log_p, -std::numeric_limits<double>::infinity());
+    EXPECT_EQ(e.log_high, all.log_unseen_high);
+    EXPECT_LT(truth[static_cast<std::size_t>(token)], std::exp(e.log_high)) << token;
+  }
+}
+
+TEST(AllTokens, TheMethodAnswersWhateverElseIsAsked) {
+  const Distribution dist = few_tokens(4);
+  const TokenTables law(dist);
+  ThreadPool pool(2);
+  const Method method = make_method("all-tokens", {{"budget", "1e4", ""}, {"above", "1e-3", ""}});
+  std::vector<NextToken> events;
+  for (const TokenId token : {18, 69, 310, 4000}) events.emplace_back(Target({token}, dt_1l().head()));
+  std::vector<MethodTask> tasks;
+  for (const NextToken& event : events) tasks.push_back({Question(dt_1l(), law, event), 5});
+  std::vector<Estimate> together(tasks.size());
+  const Answers answers{.on_estimate = [&](std::size_t i, Estimate e) { together[i] = std::move(e); }};
+  run_method_many(method, tasks, answers, pool);
+  for (std::size_t i = 0; i < sized(tasks.size(), std::size_t{1}); ++i) {
+    const Estimate alone = run_method(method, tasks[i].question, 5, pool);
+    EXPECT_EQ(alone.log_p, together[i].log_p);
+    EXPECT_EQ(alone.log_high, together[i].log_high);
+    EXPECT_EQ(alone.method, "all-tokens");
+    EXPECT_EQ(alone.settings, together[i].settings);
+    EXPECT_DOUBLE_EQ(alone.cost.forward_equivalents, 4.0 * together[i].cost.forward_equivalents);
+  }
+  EXPECT_EQ(together[3].status, Status::kNotReachedUpperBound);
+  EXPECT_EQ(together[3].event, "says 4000");
+  const Estimate cut = run_method(method, tasks[0].question, 5, pool, [](const Progress&) { return false; });
+  EXPECT_TRUE(cut.warnings.back().starts_with("ended after")) << cut.warnings.back();
+  // One that cannot be answered is refused, with all that would share its draws.
+  const Distribution short_dist = few_tokens(1);
+  const TokenTables short_law(short_dist);
+  const MethodTask bad{Question(dt_1l(), short_law, events[0]), 5};
+  std::string why;
+  run_method_many(method, {&bad, 1},
+                  {.on_estimate = {}, .on_refusal = [&](std::size_t, const std::string& w) { why = w; }},
+                  pool);
+  EXPECT_EQ(why, "few: fewer than two positions vary; ask about single tokens");
+}
+
+TEST(AllTokens, AScanThatDoesNotFitIsRefusedBeforehand) {
+  Distribution dist = few_tokens(2);
+  dist.d_vocab = 1 << 21;
+  std::vector<TokenId> ids(dist.d_vocab);
+  std::iota(ids.begin(), ids.end(), 0);
+  const std::size_t n = ids.size();
+  dist.tables[1] =
+      TokenTable("all", std::move(ids), std::vector<double>(n, 1.0 / static_cast<double>(n)), "all");
+  ThreadPool pool(1);
+  try {
+    estimate_all(dt_1l(), dist, {.budget = 1e12}, pool);
+    FAIL();
+  } catch (const InputError& e) {
+    const std::string why = e.what();
+    EXPECT_TRUE(why.starts_with("estimating all 2097152 tokens at once on few would take ")) << why;
+    EXPECT_NE(why.find("ask about single tokens"), std::string::npos) << why;
   }
 }
 

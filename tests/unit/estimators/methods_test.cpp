@@ -37,7 +37,9 @@ TEST(Methods, WrongSettingsAreRefused) {
   refused("ga-amls", {"prior", "cauchy", "--prior"},
           "--prior: expected student_t, student_t_matched, gaussian or conditioned, found \"cauchy\"");
   refused("tokensplit", {"taper", "wide", "--taper"}, "--taper: expected a number from 1, found \"wide\"");
-  refused("magic", {"a", "b", "c"}, "method magic: expected one of tokensplit, auto, payoff, static, trajectory, forecast, ga-amls, qld");
+  refused("magic", {"a", "b", "c"},
+          "method magic: expected one of tokensplit, all-tokens, auto, payoff, static, trajectory, forecast, "
+          "ga-amls");
 }
 
 TEST(Methods, SameAsTheFunctions) {
@@ -181,7 +183,8 @@ TEST(Ties, ManyAtOnceAreAnsweredAsOneIs) {
   const Activations cloud = capture(dt_1l(), shipped("hex"), {.count = 600, .seed = 3}, pool);
   Method method = make_method("gld", {});
   std::vector<std::vector<TokenId>> asked;
-  method.run_many = [&](std::span<const MethodTask> tasks, const Answers& answers, const Watch&) {
+  method.run_many = [&](std::span<const MethodTask> tasks, const Answers& answers, ThreadPool&,
+                        const Watch&) {
     for (std::size_t i = tasks.size(); i-- > 0;) {
       asked.push_back(tasks[i].question.next_token()->ids());
       answers.on_estimate(i, method.run(tasks[i].question, tasks[i].seed, pool, {}));
@@ -197,7 +200,8 @@ TEST(Ties, ManyAtOnceAreAnsweredAsOneIs) {
     tasks.push_back({question, i + 1});
   }
   std::map<std::size_t, Estimate> told;
-  run_method_many(method, tasks, {.on_estimate = [&](std::size_t i, Estimate e) { told[i] = std::move(e); }});
+  run_method_many(method, tasks, {.on_estimate = [&](std::size_t i, Estimate e) { told[i] = std::move(e); }},
+                  pool);
   EXPECT_EQ(asked, (std::vector<std::vector<TokenId>>{{10, 16, 300}, {17}}));
   ASSERT_EQ(told.size(), 3u);
   for (std::size_t i = 0; i < tasks.size(); ++i) {

@@ -50,7 +50,7 @@ Grid many_grid(Batches* batches, std::size_t n_dists = 1) {
   if (batches == nullptr) return grid;
   Method& method = grid.suite.variants[1].method;
   method.run_many = [batches, run = method.run](std::span<const MethodTask> tasks, const Answers& answers,
-                                                const Watch& watch) {
+                                                ThreadPool&, const Watch& watch) {
     batches->sizes.push_back(tasks.size());
     ThreadPool pool(1);
     for (std::size_t i = tasks.size(); i-- > 0;) {  // in another order than asked
