@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "lock_neurons.h"
 #include "one_layer_weights.h"
@@ -11,7 +12,7 @@ namespace deeptail::modes {
 namespace {
 
 constexpr double kEps = 1e-5;
-constexpr double kAttend = 40.0;  // of scores: what other positions get is below rounding
+constexpr double kAttend = 40.0;  // of scores, above any other position's: which get less than rounding
 constexpr double kSteep = 20.0;   // GELU's arguments are at least this far from 0, where it is a hinge
 constexpr double kSmall = 0.1;    // what an input changes, beside a constant of 1 and an embedding
 constexpr double kBehind = 30.0;  // logits of all other tokens, below kRival's
@@ -25,22 +26,40 @@ struct Features {
 
   std::size_t n_context, n_code, length;
 
-  // Of embeddings: units by position, codes by position of the lock, what makes lengths equal, positions.
+  // Of embeddings: units by position, codes by position of the lock, what makes lengths equal, a
+  // position as a point of a circle.
   std::size_t units(std::size_t j) const { return j; }
   std::size_t token_code(std::size_t i) const { return n_context + i; }
   std::size_t rest() const { return n_context + n_code; }
-  std::size_t position(std::size_t p) const { return rest() + 1 + p; }
+  std::size_t cosine() const { return rest() + 1; }
+  std::size_t sine() const { return rest() + 2; }
   // What attention brings: the sum of units, codes, and a constant.
-  std::size_t sum() const { return position(length); }
+  std::size_t sum() const { return sine() + 1; }
   std::size_t code(std::size_t i) const { return sum() + 1 + i; }
   std::size_t one() const { return sum() + 1 + n_code; }
   // What the MLP adds.
   std::size_t score() const { return one() + 1; }
 
   std::size_t size() const { return score() + 1; }
+  std::size_t d_model() const { return (size() + 16) / 16 * 16; }  // whole vectors of 16
   // What a norm divides by where squares of features sum to this.
-  double deviation(double squares) const { return std::sqrt(squares / static_cast<double>(size()) + kEps); }
+  double deviation(double squares) const {
+    return std::sqrt(squares / static_cast<double>(d_model()) + kEps);
+  }
 };
+
+// [features, d_model]: orthonormal, and the components of each sum to 0. (The reflection that takes (1, 1, ..) to an
+// axis, without that axis.)
+std::vector<float> directions(const Features& f) {
+  const double d = static_cast<double>(f.d_model());
+  std::vector<float> out(f.size() * f.d_model(), static_cast<float>(-1.0 / (d - std::sqrt(d))));
+  for (std::size_t feature = 0; feature < f.size(); ++feature) {
+    float* direction = out.data() + feature * f.d_model();
+    direction[0] = static_cast<float>(1.0 / std::sqrt(d));
+    direction[feature + 1] = static_cast<float>(1.0 - 1.0 / (d - std::sqrt(d)));
+  }
+  return out;
+}
 
 class Builder {
  public:
@@ -53,6 +72,8 @@ class Builder {
         unit_size_(unit_size()),
         neurons_(lock_neurons(problem)),
         f_(problem),
+        d_model_(f_.d_model()),
+        directions_(directions(f_)),
         w_(config()) {}
 
   Transformer model() {
@@ -67,7 +88,7 @@ class Builder {
   ModelConfig config() const {
     return {.model_name = problem_.name(),
             .n_layers = 1,
-            .d_model = 2 * f_.size(),
+            .d_model = d_model_,
             .n_heads = effects_.size() + lock_.positions.size(),
             .d_head = width_,
             .d_mlp = neurons_.size(),
@@ -77,18 +98,18 @@ class Builder {
             .tokenizer_file = ""};
   }
 
-  // m: [.., d_model]; row r gets x of a feature.
-  void write(const std::string& name, std::size_t r, std::size_t feature, double x) {
-    float* row = w_[name].data() + r * 2 * f_.size();
-    row[feature] = static_cast<float>(x);
-    row[f_.size() + feature] = static_cast<float>(-x);
+  // m: [.., d_model]; x of a feature is added to row r.
+  void write(std::vector<float>& m, std::size_t r, std::size_t feature, double x) const {
+    const float* direction = directions_.data() + feature * d_model_;
+    float* row = m.data() + r * d_model_;
+    for (std::size_t d = 0; d < d_model_; ++d) row[d] += static_cast<float>(x) * direction[d];
   }
-  // m: [d_model, columns], of a head or of all; a column sees a feature times x.
-  void read(const std::string& name, std::size_t head, std::size_t columns, std::size_t feature,
-            std::size_t column, double x) {
-    float* m = w_[name].data() + head * 2 * f_.size() * columns;
-    m[feature * columns + column] = static_cast<float>(0.5 * x);
-    m[(f_.size() + feature) * columns + column] = static_cast<float>(-0.5 * x);
+  // m: [d_model, columns], of a head or of all; a column sees a feature times x, too.
+  void read(std::vector<float>& m, std::size_t head, std::size_t columns, std::size_t feature,
+            std::size_t column, double x) const {
+    const float* direction = directions_.data() + feature * d_model_;
+    float* at = m.data() + head * d_model_ * columns + column;
+    for (std::size_t d = 0; d < d_model_; ++d) at[d * columns] += static_cast<float>(x) * direction[d];
   }
 
   // Features of token embeddings have squares that sum to 1, units and codes at most half of it each.
@@ -106,32 +127,41 @@ class Builder {
 
   void embed() {
     const double size = code_size();
+    std::vector<float>&tokens = w_["embed.W_E"], &positions = w_["pos_embed.W_pos"];
     std::vector<double> rest(w_.config().d_vocab, 1.0);
     const auto put = [&](std::size_t id, std::size_t feature, double x) {
-      write("embed.W_E", id, feature, x);
+      write(tokens, id, feature, x);
       rest[id] -= x * x;
     };
     for (std::size_t j = 0; j < effects_.size(); ++j)
       for (std::size_t id = 0; id < rest.size(); ++id)
-        put(id, f_.units(j), unit_size_ * static_cast<double>(effects_[j].of[id]));
+        if (effects_[j].of[id] != 0)
+          put(id, f_.units(j), unit_size_ * static_cast<double>(effects_[j].of[id]));
     for (std::size_t m = 0; m < lock_.modes.size(); ++m)
       for (std::size_t p = 0; p < lock_.positions.size(); ++p)
         for (std::size_t i = 0; i < width_; ++i)
           put(static_cast<std::size_t>(lock_.modes[m][p]), f_.token_code(p * width_ + i), size * code(m, i));
-    for (std::size_t id = 0; id < rest.size(); ++id) write("embed.W_E", id, f_.rest(), std::sqrt(rest[id]));
-    for (std::size_t p = 0; p < f_.length; ++p) write("pos_embed.W_pos", p, f_.position(p), 1.0);
+    for (std::size_t id = 0; id < rest.size(); ++id) write(tokens, id, f_.rest(), std::sqrt(rest[id]));
+    for (std::size_t p = 0; p < f_.length; ++p) {
+      write(positions, p, f_.cosine(), std::cos(angle(p)));
+      write(positions, p, f_.sine(), std::sin(angle(p)));
+    }
   }
 
+  double angle(std::size_t position) const {
+    return 2.0 * std::numbers::pi * static_cast<double>(position) / static_cast<double>(f_.length);
+  }
   // Head h looks at one position, whatever the last token is.
   void look_at(std::size_t h, std::size_t position) {
-    w_["blocks.0.attn.b_Q"][h * width_] =
-        static_cast<float>(kAttend * std::sqrt(static_cast<double>(width_)));
-    read("blocks.0.attn.W_K", h, width_, f_.position(position), 0, norm1());
+    const double query = kAttend * std::sqrt(static_cast<double>(width_)) / (1.0 - std::cos(angle(1)));
+    w_["blocks.0.attn.b_Q"][h * width_] = static_cast<float>(query);
+    read(w_["blocks.0.attn.W_K"], h, width_, f_.cosine(), 0, norm1() * std::cos(angle(position)));
+    read(w_["blocks.0.attn.W_K"], h, width_, f_.sine(), 0, norm1() * std::sin(angle(position)));
   }
   // And brings a feature of its token, divided by `size`, times `x`.
   void bring(std::size_t h, std::size_t dim, std::size_t from, double size, std::size_t to, double x) {
-    read("blocks.0.attn.W_V", h, width_, from, dim, norm1() / size);
-    write("blocks.0.attn.W_O", h * width_ + dim, to, x);
+    read(w_["blocks.0.attn.W_V"], h, width_, from, dim, norm1() / size);
+    write(w_["blocks.0.attn.W_O"], h * width_ + dim, to, x);
   }
   double sum_size() const { return kSmall / bound_; }
   double brought_code_size() const { return kSmall / std::sqrt(static_cast<double>(f_.n_code)); }
@@ -148,7 +178,7 @@ class Builder {
         bring(n + p, i, f_.token_code(p * width_ + i), code_size(), f_.code(p * width_ + i),
               brought_code_size());
     }
-    write("blocks.0.attn.b_O", 0, f_.one(), 1.0);
+    write(w_["blocks.0.attn.b_O"], 0, f_.one(), 1.0);
   }
 
   double norm2() const { return f_.deviation(3.0); }  // an embedding's 2 and the constant
@@ -163,22 +193,22 @@ class Builder {
     for (std::size_t k = 0; k < neurons_.size(); ++k) {
       const Neuron& neuron = neurons_[k];
       const auto see = [&](std::size_t feature, double x) {
-        read("blocks.0.mlp.W_in", 0, neurons_.size(), feature, k, kSteep * norm2() * x);
+        read(w_["blocks.0.mlp.W_in"], 0, neurons_.size(), feature, k, kSteep * norm2() * x);
       };
       see(f_.sum(), neuron.units / sum_size());
       for (std::size_t i = 0; i < f_.n_code; ++i) see(f_.code(i), neuron.codes[i] / brought_code_size());
       see(f_.one(), neuron.constant);
-      write("blocks.0.mlp.W_out", k, f_.score(), neuron.out * score_size() / kSteep);
+      write(w_["blocks.0.mlp.W_out"], k, f_.score(), neuron.out * score_size() / kSteep);
     }
   }
 
   void unembed() {
     const std::size_t d_vocab = w_.config().d_vocab;
+    std::vector<float>& w_u = w_["unembed.W_U"];
     for (std::size_t id = 0; id < d_vocab; ++id)
-      read("unembed.W_U", 0, d_vocab, f_.one(), id, -kBehind * norm2());
-    for (const TokenId id : {kTarget, kRival})
-      read("unembed.W_U", 0, d_vocab, f_.one(), static_cast<std::size_t>(id), 0.0);
-    read("unembed.W_U", 0, d_vocab, f_.score(), kTarget, norm2() / score_size());
+      if (id != std::size_t{kTarget} && id != std::size_t{kRival})
+        read(w_u, 0, d_vocab, f_.one(), id, -kBehind * norm2());
+    read(w_u, 0, d_vocab, f_.score(), kTarget, norm2() / score_size());
   }
 
   const Problem& problem_;
@@ -188,6 +218,8 @@ class Builder {
   double bound_, unit_size_;
   std::vector<Neuron> neurons_;
   Features f_;
+  std::size_t d_model_;
+  std::vector<float> directions_;
   OneLayerWeights w_;
 };
 

@@ -1,8 +1,8 @@
 // A constructed problem as weights: a transformer of one layer whose next token is kTarget iff the problem's
 // event happens.
 //
-// Every feature is a pair of dimensions, x and -x, so that norms take no mean out; embeddings have one length, so
-// that the first norm only scales. At the last position
+// Features lie along orthonormal directions whose components sum to 0, so norms take no mean out; embeddings have
+// one length, so the first norm only scales. At the last position
 //   one head for each position brings its token's units, or the code of a token of the lock;
 //   the MLP computes the score as a sum of hinges (lock_neurons.h), which are GELUs far from their bend;
 //   the unembedding compares it with 0, the logit of kRival.
