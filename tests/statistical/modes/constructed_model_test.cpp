@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "answers.h"
 #include "constructed.h"
 #include "sizes.h"
 
@@ -120,6 +121,21 @@ TEST(ConstructedModels, SayTheTargetWhereTheEventHappens) {
   }
   EXPECT_GT(n, sized(4000u, 200u));
   EXPECT_GT(hits, n / 10);
+}
+
+TEST(ConstructedModels, AnswersDoNotDependOnThreads) {
+  Problems problems = constructed_problems();
+  std::erase_if(problems, [](const auto& problem) { return problem->family() != "third"; });
+  Plan plan{.config = {.budget = 6000}, .n_seeds = 1, .threads = 1, .weights = true};
+  const std::vector<Answer> one = run_problems(problems, plan);
+  plan.threads = 2;
+  const std::vector<Answer> two = run_problems(problems, plan);
+  ASSERT_EQ(one.size(), 2u);
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    EXPECT_GT(one[i].evaluations, 500.0);
+    EXPECT_EQ(one[i].ratio, two[i].ratio);
+    EXPECT_EQ(one[i].recall, two[i].recall);
+  }
 }
 
 }  // namespace
