@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "constructed_model.h"
 #include "stub_model.h"
 
 namespace deeptail::modes {
@@ -17,10 +19,30 @@ double diagnostic(const Estimate& e, std::string_view name) {
   return 0.0;
 }
 
-Answer answer_of(const Problem& problem, const Transformer& model, TokensplitConfig config) {
+// What tokensplit is asked about a problem.
+struct Asked {
+  const Problem& problem;
+  Transformer model;
+  std::optional<NextToken> next_token;  // else the problem's own event
+  double evaluation;                    // in forward-pass equivalents
+};
+
+Asked asked_of(const Problem& problem, bool weights) {
+  constexpr double kDefaultEvaluations = 1.9e6;
+  if (!weights) return {problem, stub_model(), {}, 1.0};
+  Transformer model = constructed_model(problem);
+  const double budget = tokensplit_budget(model.config(), problem.law());
+  NextToken event(Target({kTarget}, model.head()));
+  return {problem, std::move(model), std::move(event), budget / kDefaultEvaluations};
+}
+
+Answer answer_of(const Asked& asked, TokensplitConfig config) {
   ThreadPool one(1);
+  const Problem& problem = asked.problem;
   config.max_triggers = std::numeric_limits<std::size_t>::max();  // all that was seen, for the recall
-  const Estimate e = tokensplit(model, problem.law(), problem.event(), config, one);
+  config.budget *= asked.evaluation;
+  const Event& event = asked.next_token ? static_cast<const Event&>(*asked.next_token) : problem.event();
+  const Estimate e = tokensplit(asked.model, problem.law(), event, config, one);
   std::vector<std::vector<TokenId>> seen;
   for (const Trigger& trigger : e.triggers) seen.push_back(trigger.tokens);
   return {.seed = config.seed,
@@ -37,13 +59,14 @@ Answer answer_of(const Problem& problem, const Transformer& model, TokensplitCon
 }  // namespace
 
 std::vector<Answer> run_problems(const Problems& problems, const Plan& plan) {
-  const Transformer model = stub_model();
+  std::vector<Asked> asked;
+  for (const auto& problem : problems) asked.push_back(asked_of(*problem, plan.weights));
   std::vector<Answer> answers(problems.size() * plan.n_seeds);
   ThreadPool pool(plan.threads);
   pool.for_each_block(answers.size(), [&](std::size_t i, std::size_t) {
     TokensplitConfig config = plan.config;
     config.seed = plan.first_seed + i % plan.n_seeds;
-    answers[i] = answer_of(*problems[i / plan.n_seeds], model, config);
+    answers[i] = answer_of(asked[i / plan.n_seeds], config);
     answers[i].problem = i / plan.n_seeds;
   });
   return answers;

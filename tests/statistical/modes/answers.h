@@ -22,9 +22,12 @@ struct Answer {
 // Every problem with seeds first_seed, first_seed + 1, ..: [problems * n_seeds]. The same for any number of
 // threads, but for times.
 struct Plan {
-  TokensplitConfig config = {};
+  TokensplitConfig config = {};  // its budget in evaluations of the score
   std::uint64_t first_seed = 1;
   std::size_t n_seeds = 8, threads = 0;
+  // About the next token of constructed_model, of constructed problems. 1.9e6 evaluations become the default budget
+  // of the model, which is meant for as many changed inputs, and others in proportion.
+  bool weights = false;
 };
 std::vector<Answer> run_problems(const Problems& problems, const Plan& plan);
 

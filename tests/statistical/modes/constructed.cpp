@@ -162,7 +162,6 @@ Lock token_lock(const Distribution& dist, const ContextSum& context, const LockS
     for (std::size_t t = 0; t < table.size(); ++t)
       prior[i][mode_of[i][static_cast<std::size_t>(table.ids()[t])]] += table.probability(t);
   }
-  // Row: k * mode + agreeing tokens - 1; the last one: none.
   const auto row_of_modes = [k, n_modes](const std::size_t* modes) {
     std::size_t best = n_modes, most = 0;
     for (std::size_t i = 0; i < k; ++i) {
@@ -173,6 +172,8 @@ Lock token_lock(const Distribution& dist, const ContextSum& context, const LockS
     return most == 0 ? k * n_modes : k * best + most - 1;
   };
   Lock lock;
+  lock.positions = spec.positions;
+  for (const Mode& mode : spec.modes) lock.modes.push_back(mode.tokens);
   const auto row = [&](const Stage& stage) { return Row{stage.slope, context.threshold(stage.chance), 0.0}; };
   for (const Mode& mode : spec.modes)
     for (const Stage& stage : mode.stages) lock.rows.push_back(row(stage));

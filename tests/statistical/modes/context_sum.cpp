@@ -64,6 +64,10 @@ void ContextSum::convolve(const TokenTable& table, const Effects& effects) {
   lowest_ += low;
 }
 
+std::int64_t ContextSum::bound() const {
+  return std::max(-lowest_, lowest_ + static_cast<std::int64_t>(chance_.size()) - 1);
+}
+
 double ContextSum::tail(std::int64_t least) const {
   const std::int64_t i = std::max<std::int64_t>(0, least - lowest_);
   return i < static_cast<std::int64_t>(tail_.size()) ? tail_[static_cast<std::size_t>(i)] : 0.0;

@@ -28,15 +28,19 @@ class ContextSum {
     for (const Effects& e : effects_) sum += e.of[static_cast<std::size_t>(tokens[e.position])];
     return sum;
   }
+  // Of a position's tokens.
+  struct Effects {
+    std::size_t position;
+    std::vector<std::int32_t> of;  // [d_vocab]
+  };
+  const std::vector<Effects>& effects() const { return effects_; }
+  // No sum is further from 0.
+  std::int64_t bound() const;
   double tail(std::int64_t least) const;  // Pr[units >= least]
   // The least number that is reached with at most this chance.
   std::int64_t threshold(double chance) const;
 
  private:
-  struct Effects {
-    std::size_t position;
-    std::vector<std::int32_t> of;  // [d_vocab]
-  };
   void convolve(const TokenTable& table, const Effects& effects);
 
   std::vector<Effects> effects_;

@@ -1,5 +1,5 @@
-// modes [--seeds N] [--budget B] [--families hex,late,..] [--threads T] [--check]: tokensplit on problems with
-// exact truths that are apt to lose modes. README.md says what they are and what the columns mean.
+// modes [--seeds N] [--budget B] [--families hex,late,..] [--threads T] [--weights] [--check]: tokensplit on
+// problems with exact truths that are apt to lose modes. README.md says what they are and what the columns mean.
 #include <fmt/core.h>
 #include <fmt/os.h>
 
@@ -39,7 +39,7 @@ Problems chosen_problems(const Options& options) {
       if (wanted) out.push_back(std::move(problem));
     }
   };
-  take(semi_synthetic_problems(options.root));
+  if (!options.plan.weights) take(semi_synthetic_problems(options.root));
   take(constructed_problems());
   for (const std::string& family : options.families)
     if (!known.contains(family))
@@ -120,6 +120,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", o.plan.threads, "0: one for each core")->capture_default_str();
   app.add_option("--root", o.root, "The source tree, for distributions and tables")->capture_default_str();
   app.add_option("--csv", o.csv, "File with every answer");
+  app.add_flag("--weights", o.plan.weights,
+               "Constructed families alone, as the next token of transformers with their structure");
   app.add_flag("--each", o.each, "A row for each problem");
   app.add_flag("--check", o.check, "Fail where the bars are not met, over all but " + std::string(kUnfair));
   app.add_option("--replicas", c.replicas)->capture_default_str();

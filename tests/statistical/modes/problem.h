@@ -27,6 +27,11 @@ struct Lock {
   std::function<std::size_t(std::span<const TokenId> tokens)> row_of;
   // For finding what an answer saw: rows with the same last token, say, where they are small.
   std::vector<std::size_t> group = {};  // [rows]; empty: each row is its own
+
+  // Of a lock of tokens (token_lock), else empty: [modes][positions]. Row positions.size() * m + n - 1 is that n of
+  // mode m's tokens are there; the last row, that none of any is.
+  std::vector<std::size_t> positions = {};
+  std::vector<std::vector<TokenId>> modes = {};
 };
 
 class Problem {
@@ -38,6 +43,8 @@ class Problem {
   const std::string& name() const { return name_; }
   const InputLaw& law() const { return law_; }
   const Event& event() const { return event_; }
+  const ContextSum& context() const { return context_; }
+  const Lock& lock() const { return lock_; }
   double truth() const { return truth_; }
   double score(std::span<const TokenId> tokens) const;
   // Pr[score >= level] of each row times its prior: [rows].
