@@ -13,7 +13,7 @@ if (!figures.length) {
 const browser = await Browser.open();
 try {
   await browser.prefer('light');
-  await browser.size(1160, 900, 1.6);
+  await browser.size(860, 900, 1.6);  // three panels in a row
   await browser.send('Page.navigate', { url: pathToFileURL(page).href });
   await browser.until("document.body?.dataset.drawn === 'yes'", 60);
   for (const figure of figures) {
