@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostHits = 512, kFewestHits = 64;     // that are looked at
 constexpr std::size_t kDraws = 4;                            // of each position's token
 constexpr std::size_t kMostPlants = 128, kMostFurther = 48;  // that are tried; the latter of each kind
-constexpr std::size_t kTries = 128;                          // of each
+constexpr std::size_t kMostTries = 128, kFewestTries = 32;   // of each
 // A token belongs to a plant where its loss is at least this share of the largest one.
 constexpr double kMatters = 0.25;
 
@@ -247,44 +247,60 @@ double chance_of(std::span<const double> scores) {
 
 }  // namespace
 
+namespace {
+
+std::size_t affordable_tries(const TokenProblem& problem, const std::set<Plant>& plants, double flops) {
+  double of_all = 0.0;
+  for (const Plant& plant : plants)
+    of_all +=
+        problem.event.change_flops(problem.model.config(), problem.law, plant.tokens().front().position);
+  return static_cast<std::size_t>(
+      std::clamp<double>(flops / of_all, kFewestTries, static_cast<double>(kMostTries)));
+}
+
+}  // namespace
+
 template <class Place>
-PlantChances chances_with(const Place& place, const std::set<Plant>& plants, std::uint64_t seed,
+PlantChances chances_with(const Place& place, const std::set<Plant>& plants, double flops, std::uint64_t seed,
                           ThreadPool& pool) {
   constexpr std::size_t kAtOnce = 64;  // plants whose tries are scored together
-  PlantChances out;
-  Inputs contexts = sample_inputs(place.problem.law, seed, 0, kTries, pool);
-  auto probe = place.probe(contexts, kTries, pool);
+  const std::size_t tries = affordable_tries(place.problem, plants, flops);
+  PlantChances out{.tries = tries};
+  Inputs contexts = sample_inputs(place.problem.law, seed, 0, tries, pool);
+  auto probe = place.probe(contexts, tries, pool);
   const std::vector<Plant> all(plants.begin(), plants.end());
   for (std::size_t from = 0; from < all.size(); from += kAtOnce) {
     const std::size_t n = std::min(kAtOnce, all.size() - from);
     Inputs changed;
-    changed.resize(n * kTries, contexts.max_length);
+    changed.resize(n * tries, contexts.max_length);
     std::vector<std::uint32_t> first(changed.size());
     for (std::size_t i = 0; i < changed.size(); ++i) {
-      const Plant& plant = all[from + i / kTries];
-      const auto context = contexts.row(i % kTries);
+      const Plant& plant = all[from + i / tries];
+      const auto context = contexts.row(i % tries);
       std::copy(context.begin(), context.end(), changed.row(i).begin());
-      changed.lengths[i] = contexts.lengths[i % kTries];
+      changed.lengths[i] = contexts.lengths[i % tries];
       plant.write(changed.row(i));
       first[i] = plant.tokens().front().position;
     }
     std::vector<double> scores(changed.size());
     out.work += probe.scores(changed, first, scores);
     for (std::size_t i = 0; i < n; ++i)
-      out.of[all[from + i]] = chance_of(std::span<const double>(scores).subspan(i * kTries, kTries));
+      out.of[all[from + i]] = chance_of(std::span<const double>(scores).subspan(i * tries, tries));
   }
   return out;
 }
-template PlantChances chances_with(const CpuPlace&, const std::set<Plant>&, std::uint64_t, ThreadPool&);
-template PlantChances chances_with(const ServedPlace&, const std::set<Plant>&, std::uint64_t, ThreadPool&);
+template PlantChances chances_with(const CpuPlace&, const std::set<Plant>&, double, std::uint64_t,
+                                   ThreadPool&);
+template PlantChances chances_with(const ServedPlace&, const std::set<Plant>&, double, std::uint64_t,
+                                   ThreadPool&);
 
-PlantWorths worths_of(const PlantCandidates& candidates, const std::map<Plant, double>& chances,
+PlantWorths worths_of(const PlantCandidates& candidates, const PlantChances& chances,
                       const Distribution& prior) {
-  constexpr double kOnce = 1.0 / static_cast<double>(kTries);  // the event was there
+  const double once = 1.0 / static_cast<double>(chances.tries);  // the event was there
   PlantWorths out;
   const auto take = [&](const Plant& plant, bool near_will_do) {
-    const double chance = chances.at(plant);
-    if (chance == 0.0 || (chance < kOnce && !near_will_do)) return;
+    const double chance = chances.of.at(plant);
+    if (chance == 0.0 || (chance < once && !near_will_do)) return;
     double log_prior = 0.0;
     for (const PlantedToken& t : plant.tokens())
       log_prior += prior.table(t.position).log_probability(t.token);

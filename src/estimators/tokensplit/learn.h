@@ -47,15 +47,17 @@ PlantCandidates candidates_of(std::span<const Lesson> lessons, std::size_t but_f
 // How often inputs of the prior have the event where something is planted; 0 where it does not lead near it.
 struct PlantChances {
   std::map<Plant, double> of = {};
+  std::size_t tries = 0;  // of each
   Work work = {};
 };
+// flops: what it may take, about.
 template <class Place>
-PlantChances chances_with(const Place& place, const std::set<Plant>& plants, std::uint64_t seed,
+PlantChances chances_with(const Place& place, const std::set<Plant>& plants, double flops, std::uint64_t seed,
                           ThreadPool& pool);
 
 // Those that lead to the event, or, if they are likely and more than one token, so near it that a few levels do. What
 // needs more than is planted is left to other laws: these find their way to it, a law that planted it would not.
-PlantWorths worths_of(const PlantCandidates& candidates, const std::map<Plant, double>& chances,
+PlantWorths worths_of(const PlantCandidates& candidates, const PlantChances& chances,
                       const Distribution& prior);
 
 }  // namespace deeptail

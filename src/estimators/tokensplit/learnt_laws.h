@@ -53,33 +53,38 @@ inline double steepness_of(const SplittingRun& run) {
   return width > 0.0 && std::isfinite(log_fall) ? log_fall / width : 0.0;
 }
 
-// strata: with their replicas; scanned: what the second one plants. flops, near_flops: what it may take, about;
-// the latter for tokens tried in the pilots' hits, which are no part of any replica.
+// What it may take, about, in flops.
+struct LearningBudget {
+  double lessons, near_hits,
+      tries;  // to look at hits; for tokens tried in the pilots' hits; for what is planted
+};
+
+// strata: with their replicas; scanned: what the second one plants.
 template <class Place>
 LearntLaws learnt_laws(const Place& place, std::span<const Stratum<Place>> strata, const PlantList& scanned,
-                       double flops, double near_flops, std::uint64_t seed, ThreadPool& pool) {
+                       const LearningBudget& flops, std::uint64_t seed, ThreadPool& pool) {
   std::vector<TriggerPool> found = found_by(strata);
   const std::size_t replicas = found.size();
   for (const Stratum<Place>& s : strata) found.push_back(s.pilot.hits);
   Work near_work;
   for (const Stratum<Place>& s : strata) {
     NearHits near = near_hits(place, s.pilot.hits, steepness_of(s.pilot.run),
-                              near_flops / static_cast<double>(strata.size()), pool);
+                              flops.near_hits / static_cast<double>(strata.size()), pool);
     near_work += near.work;
     found.push_back(std::move(near.hits));
   }
-  const Lessons lessons = lessons_of(place, found, flops, derived_seed(seed, 0), pool);
+  const Lessons lessons = lessons_of(place, found, flops.lessons, derived_seed(seed, 0), pool);
   std::vector<PlantCandidates> candidates;  // [replicas], then of all
   std::set<Plant> plants;
   for (std::size_t r = 0; r <= replicas; ++r) {
     candidates.push_back(candidates_of(lessons.all, r < replicas ? r : kNoRun));
     for (const Plant& plant : candidates.back().all()) plants.insert(plant);
   }
-  const PlantChances chances = chances_with(place, plants, derived_seed(seed, 1), pool);
+  const PlantChances chances = chances_with(place, plants, flops.tries, derived_seed(seed, 1), pool);
   const Distribution& prior = *place.problem.law.tables();
   LearntLaws out;
   for (const PlantCandidates& of : candidates)
-    out.but_for.push_back(tilted(prior, scanned, worths_of(of, chances.of, prior)));
+    out.but_for.push_back(tilted(prior, scanned, worths_of(of, chances, prior)));
   out.all = std::move(out.but_for.back());
   out.but_for.pop_back();
   out.work = lessons.work;

@@ -26,6 +26,7 @@ constexpr double kLearnMoves =
     4e5;  // of the budget in re-scored proposals: with less, a third law has too little
 constexpr double kLessonShare = 0.03;      // of the budget
 constexpr double kNearHitsShare = 0.04;    // of the budget: tokens tried in hits
+constexpr double kTryShare = 0.05;         // of the budget, at most: what is learnt, planted
 constexpr double kLearntShare = 0.12;      // of what pilots leave
 constexpr double kScanBudget = 1.2e4;      // with less, two pilots have too little each
 constexpr double kScanShare = 0.15;        // of the budget
@@ -154,8 +155,10 @@ class Tokensplit : BudgetedRuns<Place> {
       if (!finished(s.replicas)) return true;  // which is told elsewhere
     const std::uint64_t seed = derived_seed(config_.seed, kThirdLawPart);
     const double flops = config_.budget * unit_;
-    LearntLaws laws = learnt_laws<Place>(place_, strata_, *scanned_, kLessonShare * flops,
-                                         kNearHitsShare * flops, seed, pool_);
+    LearntLaws laws = learnt_laws<Place>(
+        place_, strata_, *scanned_,
+        {.lessons = kLessonShare * flops, .near_hits = kNearHitsShare * flops, .tries = kTryShare * flops},
+        seed, pool_);
     this->pay(laws.work);
     const Mixture* any = laws.any();
     if (any == nullptr) return true;

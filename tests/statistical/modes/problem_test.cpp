@@ -211,10 +211,10 @@ TEST(ModeProblems, AnswersDoNotDependOnThreads) {
 TEST(ModeProblems, WhatOneReplicaFindsOthersLearn) {
   Problems problems = constructed_problems();
   std::erase_if(problems, [](const auto& problem) { return problem->name() != "middle-wide-1e-04"; });
-  const Plan plan{.config = {.budget = 4.2e5}, .n_seeds = sized(4, 1), .threads = 2};
+  // Of 32 seeds the rms error of log10 p was 0.076 there: a factor of two is four standard deviations.
+  const Plan plan{.config = {.budget = 8e5}, .n_seeds = sized(4, 1), .threads = 2};
   for (const Answer& answer : run_problems(problems, plan)) {
-    EXPECT_GT(answer.ratio, 0.6) << answer.seed;
-    EXPECT_LT(answer.ratio, 1.6) << answer.seed;
+    EXPECT_TRUE(answer.within_two()) << answer.seed << ": " << answer.ratio;
     EXPECT_TRUE(answer.covered()) << answer.seed;
     EXPECT_LT(answer.evaluations, 1.05 * plan.config.budget);
   }

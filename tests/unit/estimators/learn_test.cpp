@@ -66,12 +66,14 @@ TEST(Learn, ChancesAreThoseOfInputsWithThePlant) {
   const Asked asked;
   ThreadPool pool(1);
   const Plant none{{0, 0}}, all{{0, 3}, {1, 3}, {2, 3}};
-  const PlantChances chances = chances_with(asked.place, {none, all}, 5, pool);
+  const PlantChances chances = chances_with(asked.place, {none, all}, 1e12, 5, pool);
   // Three more tokens must sum to 4: their chance is 0.10, of 128 tries.
+  EXPECT_EQ(chances.tries, 128u);
+  EXPECT_EQ(chances_with(asked.place, {none, all}, 0.0, 5, pool).tries, 32u);
   EXPECT_NEAR(chances.of.at(all), 0.104, 0.1);
   EXPECT_GT(chances.of.at(all), 0.0);
   EXPECT_EQ(chances.of.at(none), 0.0);
-  const PlantWorths worths = worths_of({.likely = {none, all}}, chances.of, counting().dist());
+  const PlantWorths worths = worths_of({.likely = {none, all}}, chances, counting().dist());
   ASSERT_EQ(worths.size(), 1u);
   EXPECT_NEAR(worths.at(all), std::pow(0.02, 3.0) * std::sqrt(chances.of.at(all)), 1e-12);
 }
@@ -97,7 +99,7 @@ TEST(Learn, TokensOfDifferentHitsArePaired) {
 
 TEST(Learn, WhatOnlyComesNearIsTakenFromTheLikelyPairsAlone) {
   const Plant single{{0, 3}}, pair{{0, 3}, {1, 3}}, other{{1, 3}, {2, 3}}, far{{3, 3}, {4, 3}};
-  const std::map<Plant, double> chances = {{single, 1e-3}, {pair, 1e-3}, {other, 1e-3}, {far, 0.0}};
+  const PlantChances chances{.of = {{single, 1e-3}, {pair, 1e-3}, {other, 1e-3}, {far, 0.0}}, .tries = 128};
   const PlantWorths worths =
       worths_of({.likely = {single, pair, far}, .further = {other}}, chances, counting().dist());
   ASSERT_EQ(worths.size(), 1u);
