@@ -15,10 +15,9 @@ namespace deeptail {
 
 namespace {
 
-constexpr std::size_t kMostHits = 512, kFewestHits = 64;     // that are looked at
-constexpr std::size_t kDraws = 4;                            // of each position's token
-constexpr std::size_t kMostPlants = 128, kMostFurther = 48;  // that are tried; the latter of each kind
-constexpr std::size_t kMostTries = 128, kFewestTries = 32;   // of each
+constexpr std::size_t kMostHits = 512, kFewestHits = 64;    // that are looked at
+constexpr std::size_t kDraws = 4;                           // of each position's token
+constexpr std::size_t kMostTries = 128, kFewestTries = 32;  // of each
 // A token belongs to a plant where its loss is at least this share of the largest one.
 constexpr double kMatters = 0.25;
 
@@ -119,13 +118,18 @@ std::vector<PlantedToken> deciding_tokens(const Losses<Place>& losses, std::size
   return tokens;
 }
 
+// Of one change at each free position.
+double change_flops(const TokenProblem& problem) {
+  double flops = 0.0;
+  for (const std::size_t position : free_positions(*problem.law.tables()))
+    flops += problem.event.change_flops(problem.model.config(), problem.law, position);
+  return flops;
+}
+
 // How many hits may be looked at for so many flops.
 std::size_t affordable(const TokenProblem& problem, double flops) {
-  double of_one = 0.0;
-  for (const std::size_t position : free_positions(*problem.law.tables()))
-    of_one += kDraws * problem.event.change_flops(problem.model.config(), problem.law, position);
-  return static_cast<std::size_t>(
-      std::clamp<double>(flops / of_one, kFewestHits, static_cast<double>(kMostHits)));
+  return static_cast<std::size_t>(std::clamp<double>(flops / (kDraws * change_flops(problem)), kFewestHits,
+                                                     static_cast<double>(kMostHits)));
 }
 
 }  // namespace
@@ -152,79 +156,6 @@ template Lessons lessons_of(const ServedPlace&, std::span<const TriggerPool>, do
 
 namespace {
 
-using Shares = std::map<Plant, double>;
-
-std::vector<Plant> largest_of(const Shares& found, std::size_t most) {
-  std::vector<std::pair<double, Plant>> order;
-  for (const auto& [plant, share] : found) order.emplace_back(-share, plant);
-  std::sort(order.begin(), order.end());
-  if (order.size() > most) order.resize(most);
-  std::vector<Plant> out;
-  for (const auto& [share, plant] : order) out.push_back(plant);
-  return out;
-}
-
-// Choices of its tokens: those with the largest losses, and all others. Hits of few ancestors agree on a token that the
-// event does not need, and lose most without it.
-void add_choices(std::span<const PlantedToken> tokens, double share, Shares& largest, Shares& others) {
-  for (std::size_t choice = 1; choice < std::size_t{1} << tokens.size(); ++choice) {
-    std::vector<PlantedToken> chosen;
-    for (std::size_t i = 0; i < tokens.size(); ++i)
-      if (choice >> i & 1) chosen.push_back(tokens[i]);
-    const bool first_ones = (choice & (choice + 1)) == 0;
-    (first_ones ? largest : others)[Plant(chosen)] += share;
-  }
-}
-
-}  // namespace
-
-namespace {
-
-// Tokens of different hits, two by two: each may have helped a little where the event needs both.
-Shares crossed(const Shares& of_tokens) {
-  constexpr std::size_t kTokens = 16;
-  const std::vector<Plant> most = largest_of(of_tokens, kTokens);
-  Shares pairs;
-  for (std::size_t i = 0; i < most.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j) {
-      const PlantedToken a = most[i].tokens().front(), b = most[j].tokens().front();
-      if (a.position != b.position) pairs[Plant({a, b})] = of_tokens.at(most[i]) * of_tokens.at(most[j]);
-    }
-  return pairs;
-}
-
-}  // namespace
-
-PlantCandidates candidates_of(std::span<const Lesson> lessons, std::size_t but_for) {
-  double shares = 0.0, log_p = -std::numeric_limits<double>::infinity();
-  for (const Lesson& lesson : lessons) {
-    if (lesson.run == but_for) continue;
-    shares += lesson.share;
-    log_p = log_add(log_p, lesson.log_part);
-  }
-  Shares largest, others, of_tokens;
-  for (const Lesson& lesson : lessons) {
-    if (lesson.run == but_for) continue;
-    const double share = lesson.share / shares + std::exp(lesson.log_part - log_p);
-    add_choices(lesson.tokens, share, largest, others);
-    for (const PlantedToken& token : lesson.tokens) of_tokens[Plant({token})] += share;
-  }
-  PlantCandidates out{.likely = largest_of(largest, kMostPlants)};
-  std::set<Plant> taken(out.likely.begin(), out.likely.end());
-  for (const Shares& found : {others, crossed(of_tokens)})
-    for (const Plant& plant : largest_of(found, kMostFurther))
-      if (taken.insert(plant).second) out.further.push_back(plant);
-  return out;
-}
-
-std::vector<Plant> PlantCandidates::all() const {
-  std::vector<Plant> out = likely;
-  out.insert(out.end(), further.begin(), further.end());
-  return out;
-}
-
-namespace {
-
 // The share of the scores that have the event. Where none has: what normal scores of their mean and spread would have of
 // it, if a few levels of a run lead there.
 double chance_of(std::span<const double> scores) {
@@ -245,17 +176,14 @@ double chance_of(std::span<const double> scores) {
   return chance < kLeast ? 0.0 : std::min(chance, 0.5 / all);
 }
 
-}  // namespace
-
-namespace {
-
-std::size_t affordable_tries(const TokenProblem& problem, const std::set<Plant>& plants, double flops) {
-  double of_all = 0.0;
-  for (const Plant& plant : plants)
-    of_all +=
-        problem.event.change_flops(problem.model.config(), problem.law, plant.tokens().front().position);
+// The same whatever was found, since a chance must not depend on which plants are tried beside it: some of them are those
+// of the very run that may not know of them.
+std::size_t affordable_tries(const TokenProblem& problem, double flops) {
+  constexpr double kUsualPlants = 448.0;
+  const double mean =
+      change_flops(problem) / static_cast<double>(free_positions(*problem.law.tables()).size());
   return static_cast<std::size_t>(
-      std::clamp<double>(flops / of_all, kFewestTries, static_cast<double>(kMostTries)));
+      std::clamp<double>(flops / (kUsualPlants * mean), kFewestTries, static_cast<double>(kMostTries)));
 }
 
 }  // namespace
@@ -264,7 +192,7 @@ template <class Place>
 PlantChances chances_with(const Place& place, const std::set<Plant>& plants, double flops, std::uint64_t seed,
                           ThreadPool& pool) {
   constexpr std::size_t kAtOnce = 64;  // plants whose tries are scored together
-  const std::size_t tries = affordable_tries(place.problem, plants, flops);
+  const std::size_t tries = affordable_tries(place.problem, flops);
   PlantChances out{.tries = tries};
   Inputs contexts = sample_inputs(place.problem.law, seed, 0, tries, pool);
   auto probe = place.probe(contexts, tries, pool);

@@ -211,13 +211,15 @@ TEST(ModeProblems, AnswersDoNotDependOnThreads) {
 TEST(ModeProblems, WhatOneReplicaFindsOthersLearn) {
   Problems problems = constructed_problems();
   std::erase_if(problems, [](const auto& problem) { return problem->name() != "middle-wide-1e-04"; });
-  // Of 32 seeds the rms error of log10 p was 0.076 there: a factor of two is four standard deviations.
+  // Of 32 seeds the rms error of log10 p was 0.06 to 0.08 there: a factor of two is four standard deviations.
   const Plan plan{.config = {.budget = 8e5}, .n_seeds = sized(4, 1), .threads = 2};
+  std::size_t missed = 0;
   for (const Answer& answer : run_problems(problems, plan)) {
     EXPECT_TRUE(answer.within_two()) << answer.seed << ": " << answer.ratio;
-    EXPECT_TRUE(answer.covered()) << answer.seed;
     EXPECT_LT(answer.evaluations, 1.05 * plan.config.budget);
+    missed += !answer.covered();
   }
+  EXPECT_LE(missed, 2u);  // of four 95 % intervals three miss in one case of 2000
 }
 
 TEST(ModeProblems, FiguresAreMeansAndBarsAreHeld) {

@@ -132,6 +132,22 @@ TEST(Learn, NearHitsHaveOneTokenThatRaisesTheMargin) {
   EXPECT_TRUE(near_hits(asked.place, TriggerPool{}, 1.0, 1e12, pool).hits.empty());
 }
 
+TEST(Learn, AChanceDoesNotDependOnPlantsBesideIt) {
+  const Asked asked;
+  ThreadPool pool(1);
+  const Plant plant{{0, 3}, {1, 3}, {2, 3}};
+  std::set<Plant> many = {plant};
+  for (TokenId a = 0; a < 4; ++a)
+    for (TokenId b = 0; b < 4; ++b)
+      for (TokenId c = 0; c < 4; ++c) many.insert(Plant{{3, a}, {4, b}, {5, c}});
+  for (const double flops : {0.0, 1e6, 1e7, 1e12}) {
+    const PlantChances alone = chances_with(asked.place, {plant}, flops, 5, pool);
+    const PlantChances beside = chances_with(asked.place, many, flops, 5, pool);
+    EXPECT_EQ(alone.tries, beside.tries);
+    EXPECT_EQ(alone.of.at(plant), beside.of.at(plant));
+  }
+}
+
 TEST(Learn, PartsAreWeighedByTheNewMixture) {
   const Distribution& prior = counting().dist();
   const PlantList scanned = plants_by({{Plant{{5, 3}}, 1.0}});
