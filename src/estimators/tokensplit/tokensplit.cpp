@@ -26,7 +26,7 @@ constexpr double kLearnMoves =
     4e5;  // of the budget in re-scored proposals: with less, a third law has too little
 constexpr double kLessonShare = 0.03;      // of the budget
 constexpr double kNearHitsShare = 0.04;    // of the budget: tokens tried in hits
-constexpr double kTryShare = 0.05;         // of the budget, at most: what is learnt, planted
+constexpr double kTryShare = 0.1;          // of the budget, at most: what is learnt, planted
 constexpr double kLearntShare = 0.12;      // of what pilots leave
 constexpr double kScanBudget = 1.2e4;      // with less, two pilots have too little each
 constexpr double kScanShare = 0.15;        // of the budget
