@@ -50,7 +50,8 @@ double ContinuationEvent::change_flops(const ModelConfig& config, const InputLaw
 AnswerText ContinuationEvent::answer_text(std::span<const TokenId> input,
                                           std::span<const TokenId> answer) const {
   if (!pattern_->texts) return {};
-  const auto stop = std::find_if(answer.begin(), answer.end(), [&](TokenId id) { return sampling_.stops(id); });
+  const auto stop =
+      std::find_if(answer.begin(), answer.end(), [&](TokenId id) { return sampling_.stops(id); });
   answer = answer.first(static_cast<std::size_t>(stop - answer.begin()));
   AnswerText out{.prompt = {}, .continuation = pattern_->texts->continuation(input, answer)};
   out.prompt = pattern_->texts->continuation({}, input);

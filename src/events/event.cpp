@@ -22,8 +22,7 @@ double Event::score_flops(const ModelConfig& config, const InputLaw& law) const 
 double Event::change_flops(const ModelConfig& config, const InputLaw& law, std::size_t part) const {
   const std::size_t length = law.facts().max_length;
   const std::size_t first = part < law.facts().n_parts ? law.first_position(part) : length - 1;
-  return rescoring_flops(config, length, first) +
-         2.0 * static_cast<double>(config.d_model * config.d_vocab);
+  return rescoring_flops(config, length, first) + 2.0 * static_cast<double>(config.d_model * config.d_vocab);
 }
 
 AnswerText Event::answer_text(std::span<const TokenId>, std::span<const TokenId>) const { return {}; }

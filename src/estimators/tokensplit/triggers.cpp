@@ -42,10 +42,8 @@ std::vector<Trigger> TriggerPool::best(std::size_t count) const {
   for (const Entry* entry : order) {
     if (best.size() == count) break;
     if (!best.empty() && best.back().tokens == entry->tokens && best.back().answer == entry->answer) continue;
-    best.push_back({.sample = best.size(),
-                    .tokens = entry->tokens,
-                    .margin = entry->margin,
-                    .answer = entry->answer});
+    best.push_back(
+        {.sample = best.size(), .tokens = entry->tokens, .margin = entry->margin, .answer = entry->answer});
   }
   return best;
 }
