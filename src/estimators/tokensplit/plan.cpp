@@ -195,6 +195,9 @@ Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit, std::
     n = starve(pilot.plan, shape, left, unit, static_cast<double>(laws));
   } else if (c.particles == 0) {
     n = per_particle > 0.0 ? left / per_particle : fewest;
+    // A first level that holds more than the usual first draw is drawn, too.
+    const auto drawn = static_cast<double>(first_draw);
+    if (n_levels > 1 && shape.front() * n > drawn) n = (left + drawn) / (per_particle + shape.front());
     if (c.rel_error > 0.0) n = std::min(n, particles_for(c.rel_error, c, pilot, unit));
     n = std::clamp(n, fewest, static_cast<double>(kUsualMostParticles));
   }

@@ -61,7 +61,7 @@ class TokenScan {
     add_share(std::move(alone), kAlonePlanted, all);
     add_share(std::move(near), kNearPlanted, all);
     add_share(std::move(anywhere), kAnywherePlanted, all);
-    return {.plants = plants_of(all, groups_, last_), .work = work_};
+    return {.plants = plants_of(all, groups_, last_), .all_pairs = all_pairs_, .work = work_};
   }
 
  private:
@@ -125,7 +125,8 @@ class TokenScan {
                                     double flops) {
     const double tries = flops / cost(nears[0]);
     const double all = static_cast<double>(lasts.size()) * static_cast<double>(nears.size());
-    if (all * kFinalContexts <= tries) {
+    all_pairs_ = all * kFinalContexts <= tries;
+    if (all_pairs_) {
       std::vector<Candidate> pairs = promising(lasts, nears, all);
       try_all(pairs, std::min(kContexts, static_cast<std::size_t>(tries / all)));
       keep_best(pairs, kMostPairs);
@@ -256,6 +257,7 @@ class TokenScan {
   std::size_t last_ = 0;
   std::vector<ScanGroup> groups_;  // the position before the last, then those of the window
   Inputs contexts_;
+  bool all_pairs_ = false;
   std::uint32_t round_ = 0;
   double usual_variance_ = 0.0, variances_ = 0.0, variances_n_ = 0.0;
   Work work_;

@@ -27,7 +27,9 @@ constexpr double kLearnMoves =
 constexpr double kLessonShare = 0.03;      // of the budget
 constexpr double kNearHitsShare = 0.04;    // of the budget: tokens tried in hits
 constexpr double kTryShare = 0.1;          // of the budget, at most: what is learnt, planted
-constexpr double kLearntShare = 0.12;      // of what pilots leave
+// Of what pilots leave, for what is learnt. Where a scan has tried all pairs, few ways to the event are left to find, and
+// the law that plants what was found has most of it to count.
+constexpr double kLearntShare = 0.12, kLearntShareAllPairs = 0.4;
 constexpr double kScanBudget = 1.2e4;      // with less, two pilots have too little each
 constexpr double kScanShare = 0.15;        // of the budget
 constexpr std::size_t kFrequentHits = 10;  // of plain draws: no need for anything but the law itself
@@ -103,6 +105,7 @@ class Tokensplit : BudgetedRuns<Place> {
                          pool_, &this->meter_);
     this->pay(scan.work);
     scanned_ = scan.plants;
+    learnt_share_ = scan.all_pairs ? kLearntShareAllPairs : kLearntShare;
     mixture_ = tilted(*prior, std::move(scan.plants));
     for (std::size_t c = 0; c < mixture_->size(); ++c)
       strata_.push_back({.place = place_.under(*mixture_, c),
@@ -131,7 +134,7 @@ class Tokensplit : BudgetedRuns<Place> {
 
   void run_replicas() {
     const double near = kNearHitsShare * config_.budget;
-    const double all = learns() ? (1.0 - kLearntShare) * std::max(0.0, left() - near) : left();
+    const double all = learns() ? (1.0 - learnt_share_) * std::max(0.0, left() - near) : left();
     this->run_all_replicas(strata_, strata_.size() == 1 ? std::vector{config_.budget}
                                                         : replica_budgets<Place>(strata_, all, unit_));
   }
@@ -224,6 +227,7 @@ class Tokensplit : BudgetedRuns<Place> {
   }
 
   std::optional<PlantList> scanned_;
+  double learnt_share_ = kLearntShare;
   std::unique_ptr<const Mixture> mixture_;
   std::vector<Stratum<Place>> strata_;
   std::vector<TriggerPool> found_;  // by each replica before it learnt from others
