@@ -64,6 +64,11 @@ class Scorer {
   virtual ScoreHints hints() const { return {}; }
   // From now on these are the held inputs; at most ScorerOptions::max_held.
   virtual Work hold(const EventInputs& inputs, const ScoreHints& hints) = 0;
+  // Of events that keep what is held (Event::keeps_held): these copies of held inputs, parents [n] in ascending order, are
+  // the held ones; new hints for them; their scores, of some from `first` on.
+  virtual void copy_held(std::span<const std::uint32_t> /*parents*/) {}
+  virtual void take_hints(const ScoreHints& /*hints*/) {}
+  virtual Work held_scores(std::size_t /*first*/, std::span<double> /*out*/) { return {}; }
   // The scores of proposals, none of which is taken: what is held stays. out: [n].
   virtual Work rescore(const Proposals& proposals, std::span<double> out) {
     return scores(proposals.changed, out);
@@ -118,6 +123,11 @@ class Event {
   // law's come first and then the event's own.
   virtual double score_flops(const ModelConfig& config, const InputLaw& law) const;
   virtual double change_flops(const ModelConfig& config, const InputLaw& law, std::size_t part) const;
+  // Can what a scorer holds be copied for nothing, and scored again for held_score_flops?
+  virtual bool keeps_held() const { return false; }
+  virtual double held_score_flops(const ModelConfig& config, const InputLaw& law) const {
+    return score_flops(config, law);
+  }
 
   // Tokens of the longest answer that the event is about; 0: it is about the input alone.
   virtual std::size_t answer_length() const { return 0; }
@@ -154,6 +164,9 @@ class NextToken final : public Event {
   std::unique_ptr<Scorer> scorer(const Transformer& model, const InputLaw& law, const ScorerOptions& options,
                                  ThreadPool& pool) const override;
   ScorerBytes bytes(const ModelConfig& config, const InputLaw& law) const override;
+  double change_flops(const ModelConfig& config, const InputLaw& law, std::size_t part) const override;
+  bool keeps_held() const override { return true; }
+  double held_score_flops(const ModelConfig& config, const InputLaw& law) const override;
   const Target* next_token() const override { return &target_; }
 
  private:

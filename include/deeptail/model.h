@@ -218,9 +218,14 @@ class MarginTest {
                          Scratch& scratch) const;
   // out[i] = margin(i).event().
   std::uint64_t event(std::size_t n, ConstRows resid, std::span<std::uint8_t> out, Scratch& scratch) const;
+  // The margins themselves, as `margins` has them to the last bit: of the other logits those are computed that the screen
+  // leaves open above the usual winners; without a screen all. Likewise.
+  std::uint64_t margins(std::size_t n, ConstRows resid, std::span<Margin> out, Scratch& scratch) const;
 
  private:
   struct Impl;
+  struct Lead;
+  struct Question;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -251,8 +256,10 @@ class Rescorer {
   void reset(TokenBatch batch, Rows out = {});
   // Scores the proposals (each slot at most once) and lets the accepted ones replace their slots.
   void propose(std::span<const Proposal> proposals, const Decide& decide);
-  // Slot `to` becomes a copy of slot `from` (resampling).
+  // Slot `to` becomes a copy of slot `from`.
   void copy_slot(std::size_t from, std::size_t to);
+  // Slot i becomes a copy of what slot parents[i] was (resampling). parents: [at most n_slots], ascending.
+  void resample(std::span<const std::uint32_t> parents);
 
   std::span<const TokenId> tokens(std::size_t slot) const;
   std::size_t bytes() const;

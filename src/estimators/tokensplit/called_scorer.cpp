@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "estimators/tokensplit/called_scores.h"
+#include "events/next_token.h"
 
 namespace deeptail {
 
@@ -155,7 +156,7 @@ double CalledEvent::score_flops(const ModelConfig&, const InputLaw& law) const {
 // As the model's own engine would pay for it, so that parts are chosen as there.
 double CalledEvent::change_flops(const ModelConfig& config, const InputLaw& law, std::size_t part) const {
   if (model_ == nullptr) return 1.0;
-  return Event::change_flops(config, law, part);
+  return exact_rescoring_flops(config, law.facts().max_length, law.first_position(part));
 }
 
 }  // namespace deeptail

@@ -30,6 +30,7 @@ InputParticles::InputParticles(const TokenProblem& problem, std::size_t max_part
       answer_length_(problem.event.answer_length()) {}
 
 void InputParticles::sample(std::size_t n, std::uint64_t seed) {
+  is_held_ = false;
   numbers_.law.resize(n * law_parts_);
   numbers_.event = sample_numbers(problem_.event, problem_.law, seed, 0, n);
   sample_parts(problem_.law, seed, 0, pool_, numbers_.law);
@@ -74,9 +75,10 @@ void InputParticles::scores(std::span<double> out) {
   for (std::size_t first = 0; first < size(); first += piece) {
     if (first > 0 && !policy_.goes_on(work_)) return;
     const std::size_t n = std::min(piece, size() - first);
-    work_ += scorer_->scores(
-        {all.inputs.part(first, n), all.numbers.subspan(first * event_parts_, n * event_parts_)},
-        out.subspan(first, n));
+    work_ += is_held_ ? scorer_->held_scores(first, out.subspan(first, n))
+                      : scorer_->scores({all.inputs.part(first, n),
+                                         all.numbers.subspan(first * event_parts_, n * event_parts_)},
+                                        out.subspan(first, n));
     if (scorer_->gave_up() && !policy_.goes_on(work_)) return;
     keep_answers(first, n);
   }
@@ -120,12 +122,22 @@ void InputParticles::resample(std::span<const std::uint32_t> parents) {
   resample_rows(numbers_.event, event_parts_, parents);
   resample_rows(inputs_.tokens, inputs_.max_length, parents);
   resample_rows(inputs_.lengths, 1, parents);
+  is_held_ = is_held_ && std::is_sorted(parents.begin(), parents.end());
+  if (is_held_) scorer_->copy_held(parents);
   if (answer_length_ == 0) return;
   resample_rows(answers_.tokens, answer_length_, parents);
   resample_rows(answers_.lengths, 1, parents);
   // What they pay is said anew with their next scores.
   paid_.resize(problem_.event.pays() ? parents.size() : 0, answer_length_);
   log_payoffs_.resize(paid_.size());
+}
+
+void InputParticles::hold(const ScoreHints& hints) {
+  if (is_held_)
+    scorer_->take_hints(hints);
+  else
+    work_ += scorer_->hold(scored(), hints);
+  is_held_ = problem_.event.keeps_held();
 }
 
 std::size_t InputParticles::moves_at_once() const {

@@ -55,7 +55,7 @@ class InputParticles final {
 
   // For move_by_policy.
   ScoreHints hints() const { return scorer_->hints(); }
-  void hold(const ScoreHints& hints) { work_ += scorer_->hold(scored(), hints); }
+  void hold(const ScoreHints& hints);
   MoveTally run_moves(const MoveRound& round, MoveStats& stats);
   std::size_t moves_at_once() const;
 
@@ -87,6 +87,7 @@ class InputParticles final {
   std::size_t law_parts_, event_parts_;
   std::vector<std::size_t> free_;
   std::unique_ptr<Scorer> scorer_;
+  bool is_held_ = false;  // does the scorer hold the present inputs?
   Numbers numbers_;
   Inputs inputs_;  // made from them
   std::size_t answer_length_;

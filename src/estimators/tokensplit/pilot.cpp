@@ -53,7 +53,11 @@ std::size_t next_block(std::size_t block, double acceptance, std::size_t n_free)
 class PilotPolicy final : public MovePolicy {
  public:
   PilotPolicy(const TokenProblem& problem, const PilotConfig& config, Meter& meter)
-      : config_(config), meter_(meter), free_(problem.free_parts()), costs_(change_costs(problem)) {
+      : config_(config),
+        meter_(meter),
+        keeps_held_(problem.event.keeps_held()),
+        free_(problem.free_parts()),
+        costs_(change_costs(problem)) {
     std::vector<double> uniform(problem.n_parts(), 0.0);
     for (const std::size_t i : free_) uniform[i] = 1.0;
     settings_ = {.cumulative = cumulative_of(uniform),
@@ -88,7 +92,8 @@ class PilotPolicy final : public MovePolicy {
     enough_ = false;
     return settings_;
   }
-  std::size_t how_far(const LevelView&, std::size_t made) override {
+  std::size_t how_far(const LevelView& at, std::size_t made) override {
+    if (made == 0) hold_flops_ = at.work.flops - flops_before_;
     return enough_ ? 0 : std::min({round_, config_.fewest_moves, config_.max_moves - made});
   }
   void learn(const LevelView& at, const MoveTally& round, MoveStats& stats) override {
@@ -105,7 +110,9 @@ class PilotPolicy final : public MovePolicy {
     settings_.n_moves = stats.moves;
     plan_.levels.push_back(at.level);
     plan_.settings.push_back(settings_);
-    plan_.flops_per_particle.push_back((at.work.flops - flops_before_) /
+    // What is kept was first held of the first draws, and counts with them.
+    const double kept = keeps_held_ ? hold_flops_ : 0.0;
+    plan_.flops_per_particle.push_back((at.work.flops - flops_before_ - kept) /
                                        static_cast<double>(at.inputs.size()));
   }
 
@@ -125,6 +132,7 @@ class PilotPolicy final : public MovePolicy {
 
   const PilotConfig& config_;
   Meter& meter_;
+  bool keeps_held_;
   std::vector<std::size_t> free_;
   std::vector<double> costs_;  // [parts]
   MoveSettings settings_;
@@ -133,7 +141,7 @@ class PilotPolicy final : public MovePolicy {
   // Of the present level.
   std::vector<TokenId> begin_;  // where its particles began
   MoveTally all_;
-  double flops_before_ = 0.0;
+  double flops_before_ = 0.0, hold_flops_ = 0.0;
   bool enough_ = false;
   bool interrupted_ = false, cut_ = false, budget_spent_ = false;
 };
@@ -234,6 +242,12 @@ PilotResult run_pilot(const Place& place, const PilotConfig& config, std::uint64
     result.plan.settings.push_back({.n_moves = 0});
     result.plan.flops_per_particle.push_back(0.0);
   }
+  const TokenProblem& problem = place.problem;
+  result.plan.held_score_flops = problem.event.held_score_flops(problem.model.config(), problem.law);
+  if (!problem.event.keeps_held())
+    result.plan.hold_flops = problem.score_flops();
+  else if (!result.run.levels.empty())
+    result.plan.first_held = result.run.levels.front().survive_fraction;
   result.work = particles.work();
   result.budget_spent = policy.budget_spent();
   return result;

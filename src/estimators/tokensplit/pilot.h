@@ -22,8 +22,11 @@ struct PilotConfig {
 struct Plan {
   std::vector<double> levels = {};              // ascending; the last one is 0, the event, unless stopped
   std::vector<MoveSettings> settings = {};      // [levels]; the last level has none to make
-  std::vector<double> flops_per_particle = {};  // of the moves of each level
-  bool starved = false;  // the budget did not pay for the moves that the pilot asked for
+  std::vector<double> flops_per_particle = {};  // of each level: to hold the particles and move them
+  double hold_flops = 0.0;        // of these: to hold a particle; 0 where it is copied from the level before
+  double held_score_flops = 0.0;  // of a particle's score after its moves
+  double first_held = 0.0;  // where it is copied: the share of first draws that are computed again to be held
+  bool starved = false;     // the budget did not pay for the moves that the pilot asked for
 };
 
 struct PilotResult {

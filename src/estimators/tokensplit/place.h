@@ -56,7 +56,9 @@ struct ServedPlace {
             service,
             std::make_shared<const ServedBase>(service, mixture.component(c))};
   }
-  ServedProbe probe(Inputs&, std::size_t count, ThreadPool&) const { return {problem, count, service}; }
+  ServedProbe probe(Inputs& contexts, std::size_t count, ThreadPool&) const {
+    return {problem, contexts, count, service};
+  }
   ServedParticles population(std::size_t, MovePolicy& policy, ThreadPool& pool) const {
     return {problem, base.get(), service, policy, pool};
   }

@@ -39,25 +39,26 @@ std::vector<double> shape_of(std::size_t n_levels, double taper) {
 // for.
 struct ParticleCost {
   double all = 0.0;
-  double passes = 0.0;  // of these: one before the moves of a level, one for the exact scores after them
+  double passes = 0.0;  // of these: to hold particles before the moves of a level, and to score them after it
 };
 
 ParticleCost cost_of(const Plan& plan, const std::vector<double>& shape, double unit) {
   ParticleCost cost;
   for (std::size_t k = 0; k + 1 < shape.size(); ++k) {
-    cost.all += shape[k] * (plan.flops_per_particle[k] / unit + 1.0);
-    cost.passes += 2.0 * shape[k];
+    const double score = plan.held_score_flops / unit;
+    cost.all += shape[k] * (plan.flops_per_particle[k] / unit + score);
+    cost.passes += shape[k] * (plan.hold_flops / unit + score);
   }
   return cost;
 }
 
-void cut_moves(Plan& plan, double share, double unit) {
+void cut_moves(Plan& plan, double share) {
   for (std::size_t k = 0; k + 1 < plan.settings.size(); ++k) {
     std::size_t& n_moves = plan.settings[k].n_moves;
     const auto before = static_cast<double>(n_moves);
     n_moves = std::min(n_moves, std::max(kFewestCutMoves, static_cast<std::size_t>(share * before)));
     double& flops = plan.flops_per_particle[k];
-    flops = unit + (flops - unit) * static_cast<double>(n_moves) / before;
+    flops = plan.hold_flops + (flops - plan.hold_flops) * static_cast<double>(n_moves) / before;
   }
   plan.starved = true;
 }
@@ -70,7 +71,7 @@ double starve(Plan& plan, const std::vector<double>& shape, double left, double 
   const ParticleCost cost = cost_of(plan, shape, unit);
   const double n = std::max(least, small * std::sqrt(std::max(0.0, left) / (small * cost.all)));
   const double moves = cost.all - cost.passes;
-  cut_moves(plan, moves > 0.0 ? std::clamp((left / n - cost.passes) / moves, 0.0, 1.0) : 1.0, unit);
+  cut_moves(plan, moves > 0.0 ? std::clamp((left / n - cost.passes) / moves, 0.0, 1.0) : 1.0);
   return std::clamp(left / cost_of(plan, shape, unit).all, least, n);
 }
 
@@ -187,8 +188,9 @@ Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit, std::
   const std::size_t first_draw = n_levels == 1 ? plain_draw_of(c, pilot, unit) : first_draw_of(c);
   const std::vector<double> shape = shape_of(n_levels, c.taper);
   const double per_particle = cost_of(pilot.plan, shape, unit).all;
+  const double of_draw = n_levels == 1 ? 1.0 : 1.0 + pilot.plan.first_held;
   const double left = (c.budget - pilot.work.flops / unit) / static_cast<double>(c.replicas) -
-                      static_cast<double>(first_draw);
+                      of_draw * static_cast<double>(first_draw);
   const double fewest = static_cast<double>(kFewestParticles) / static_cast<double>(laws);
   double n = static_cast<double>(c.particles);
   if (c.particles == 0 && left < fewest * per_particle) {
@@ -197,7 +199,8 @@ Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit, std::
     n = per_particle > 0.0 ? left / per_particle : fewest;
     // A first level that holds more than the usual first draw is drawn, too.
     const auto drawn = static_cast<double>(first_draw);
-    if (n_levels > 1 && shape.front() * n > drawn) n = (left + drawn) / (per_particle + shape.front());
+    if (n_levels > 1 && shape.front() * n > drawn)
+      n = (left + of_draw * drawn) / (per_particle + of_draw * shape.front());
     if (c.rel_error > 0.0) n = std::min(n, particles_for(c.rel_error, c, pilot, unit));
     n = std::clamp(n, fewest, static_cast<double>(kUsualMostParticles));
   }
@@ -205,7 +208,8 @@ Sizes sizes_of(const TokensplitConfig& c, PilotResult& pilot, double unit, std::
   for (const double s : shape)
     sizes.at_level.push_back(std::min(most_particles(c), static_cast<std::size_t>(std::lround(s * n))));
   sizes.first_draw = std::max(first_draw, sizes.at_level.front());
-  sizes.flops = unit * (static_cast<double>(sizes.first_draw) + n * cost_of(pilot.plan, shape, unit).all);
+  sizes.flops =
+      unit * (of_draw * static_cast<double>(sizes.first_draw) + n * cost_of(pilot.plan, shape, unit).all);
   return sizes;
 }
 

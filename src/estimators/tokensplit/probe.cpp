@@ -63,9 +63,9 @@ Work ServedProbe::scores(const Inputs& changed, std::span<const std::uint32_t> f
   work.forwards = held;
   work.rescored = n;
   work.logits = n * config.d_vocab;
-  work.flops = static_cast<double>(held) * forward_flops(config, length) +
-               2.0 * static_cast<double>(config.d_model) * static_cast<double>(work.logits);
-  for (const std::uint32_t position : first_changed) work.flops += rescoring_flops(config, length, position);
+  work.flops = static_cast<double>(held) * forward_flops(config, length);
+  for (const std::uint32_t position : first_changed)
+    work.flops += exact_rescoring_flops(config, length, position);
   return work;
 }
 

@@ -5,6 +5,7 @@
 
 #include "estimators/tokensplit/particles.h"
 #include "estimators/tokensplit/service.h"
+#include "events/next_token.h"
 
 namespace deeptail {
 
@@ -30,8 +31,11 @@ class CpuProbe {
 // scores will do.
 class ServedProbe {
  public:
-  ServedProbe(const TokenProblem& problem, std::size_t contexts, ParticleService& service)
-      : problem_(problem), held_(probe_slots(contexts)), service_(service) {}
+  // The first `count` of the contexts are used.
+  ServedProbe(const TokenProblem& problem, Inputs& contexts, std::size_t count, ParticleService& service)
+      : problem_(problem),
+        held_(distinct_rows(contexts.batch().part(0, count)).first.size()),
+        service_(service) {}
   Work scores(const Inputs& changed, std::span<const std::uint32_t> first_changed, std::span<double> out);
 
  private:

@@ -6,6 +6,7 @@
 
 #include "core/random.h"
 #include "estimators/tokensplit/candidates.h"
+#include "events/next_token.h"
 
 namespace deeptail {
 
@@ -94,11 +95,12 @@ class TokenScan {
   double cost(const Candidate& c) const {
     const ModelConfig& config = place_.problem.model.config();
     if (place_.problem.event.next_token() == nullptr) return place_.problem.score_flops();
-    double flops = 2.0 * static_cast<double>(config.d_model * config.d_vocab);
-    if (c.other == kNothing) return flops + rescoring_flops(config, dist_.length(), last_);
+    if (c.other == kNothing) return exact_rescoring_flops(config, dist_.length(), last_);
     const auto& positions = groups_[c.group].positions;
+    double flops = 0.0;
     for (const std::size_t position : positions)
-      flops += rescoring_flops(config, dist_.length(), position) / static_cast<double>(positions.size());
+      flops +=
+          exact_rescoring_flops(config, dist_.length(), position) / static_cast<double>(positions.size());
     return flops;
   }
   // Of one try of each.

@@ -23,10 +23,17 @@ void ServedParticles::count_forwards(std::size_t n) {
   work_.flops += static_cast<double>(n) * forward_flops(config_, length_);
 }
 
+// As the CPU pays for it.
+void ServedParticles::hold(const ScoreHints&) {
+  if (!is_held_) count_forwards(distinct_rows(inputs()).first.size());
+  is_held_ = true;
+}
+
 // From the numbers that a population on the CPU begins with.
 void ServedParticles::sample(std::size_t n, std::uint64_t seed) {
   constexpr std::size_t kPiece = 4096;
   const std::size_t n_parts = problem_.law.facts().n_parts;
+  is_held_ = false;
   states_.resize(n * (length_ + 1));
   tokens_.resize(n * length_);
   std::vector<std::uint64_t> parts;
@@ -62,7 +69,13 @@ void ServedParticles::show() {
 void ServedParticles::scores(std::span<double> out) {
   std::vector<Margin> margins(size());
   work_.device_seconds += service_.margins(tokens_, length_, target_, margins);
-  count_forwards(size());
+  if (is_held_) {
+    work_.rescored += size();
+    work_.logits += size() * config_.d_vocab;
+    work_.flops += static_cast<double>(size()) * problem_.event.held_score_flops(config_, problem_.law);
+  } else {
+    count_forwards(size());
+  }
   for (std::size_t i = 0; i < size(); ++i) out[i] = score_of(margins[i]);
 }
 
@@ -72,6 +85,7 @@ void ServedParticles::resample(std::span<const std::uint32_t> parents) {
   for (std::size_t i = 0; i < parents.size(); ++i)
     std::copy_n(states_.data() + parents[i] * width, width, next.data() + i * width);
   states_ = std::move(next);
+  is_held_ = is_held_ && std::is_sorted(parents.begin(), parents.end());
   tokens_.resize(parents.size() * length_);
   show();
 }

@@ -36,7 +36,7 @@ class ServedParticles final {
 
   // For move_by_policy.
   ScoreHints hints() const { return {}; }
-  void hold(const ScoreHints&) { count_forwards(size()); }  // as the CPU pays for it
+  void hold(const ScoreHints&);
   MoveTally run_moves(const MoveRound& round, MoveStats& stats);
   // The service has its own ways to stop.
   static std::size_t moves_at_once() { return std::numeric_limits<std::size_t>::max() / 2; }
@@ -60,6 +60,7 @@ class ServedParticles final {
   std::size_t length_;
   std::vector<std::uint32_t> states_;  // [n, length + 1] (service.h)
   std::vector<TokenId> tokens_;        // [n, length]: what the model reads
+  bool is_held_ = false;               // would a scorer on the CPU hold the present inputs?
   Work work_;
 };
 static_assert(Paying<ServedParticles>);

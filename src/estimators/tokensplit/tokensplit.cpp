@@ -22,11 +22,11 @@ namespace {
 constexpr std::uint64_t kScreenPart = 1;
 constexpr std::uint64_t kLookPart = 1 << 16, kScanPart = kLookPart + 1, kStratumParts = kLookPart + 2;
 constexpr std::uint64_t kThirdLawPart = kLookPart + 512;
-constexpr double kLearnMoves =
-    4e5;  // of the budget in re-scored proposals: with less, a third law has too little
-constexpr double kLessonShare = 0.03;      // of the budget
-constexpr double kNearHitsShare = 0.04;    // of the budget: tokens tried in hits
-constexpr double kTryShare = 0.1;          // of the budget, at most: what is learnt, planted
+// Of the budget, in re-scored proposals and in passes: with less of either, a third law has too little.
+constexpr double kLearnMoves = 4e5, kLearnPasses = 4e4;
+constexpr double kLessonShare = 0.03;    // of the budget
+constexpr double kNearHitsShare = 0.04;  // of the budget: tokens tried in hits
+constexpr double kTryShare = 0.1;        // of the budget, at most: what is learnt, planted
 // Of what pilots leave, for what is learnt. Where a scan has tried all pairs, few ways to the event are left to find, and
 // the law that plants what was found has most of it to count.
 constexpr double kLearntShare = 0.12, kLearntShareAllPairs = 0.4;
@@ -140,7 +140,8 @@ class Tokensplit : BudgetedRuns<Place> {
   }
 
   bool learns() const {
-    return scanned_ && config_.tilt == Tilting::kAuto && affordable_moves() >= kLearnMoves;
+    return scanned_ && config_.tilt == Tilting::kAuto && config_.budget >= kLearnPasses &&
+           affordable_moves() >= kLearnMoves;
   }
   // What the budget would pay for, of changes anywhere.
   double affordable_moves() const {

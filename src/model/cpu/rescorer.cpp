@@ -141,6 +141,17 @@ void Rescorer::copy_slot(std::size_t from, std::size_t to) {
   std::copy_n(impl_->slot_tokens(from), length, impl_->slot_tokens(to));
 }
 
+// In place: since parents ascend, nobody before i is a copy of i if i's parent comes after it, nor anybody after i if it
+// comes before it.
+void Rescorer::resample(std::span<const std::uint32_t> parents) {
+  if (parents.size() > impl_->n_slots || !std::is_sorted(parents.begin(), parents.end()))
+    throw std::invalid_argument("Rescorer::resample: parents that do not ascend, or too many");
+  for (std::size_t i = 0; i < parents.size(); ++i)
+    if (parents[i] > i) copy_slot(parents[i], i);
+  for (std::size_t i = parents.size(); i-- > 0;)
+    if (parents[i] < i) copy_slot(parents[i], i);
+}
+
 std::span<const TokenId> Rescorer::tokens(std::size_t slot) const {
   return {impl_->slot_tokens(slot), impl_->lengths[slot]};
 }

@@ -51,7 +51,7 @@ class ScreenedRows {
  public:
   ScreenedRows(const Screen::Tables& tables, std::size_t capacity);
 
-  // Takes rows normed: [n, d]. ceiling[i]: no logit below it can refute row i. A row with numbers that are
+  // Takes rows normed: [n, d]. ceiling[i]: no logit below it matters to row i. A row with numbers that are
   // not finite, or so large that fp32 might overflow, has no bounds: all its columns stay open.
   void prepare(std::size_t n, ConstRows normed, std::span<const double> ceiling);
   // Row `to` becomes row `from`.
@@ -65,7 +65,8 @@ class ScreenedRows {
     return error_factor_ * (x_norm_[row] * static_cast<double>(t_.w_norm[place]) +
                             std::abs(static_cast<double>(t_.bias[place])));
   }
-  // fl(row_dots + bias) below this cannot refute, whatever the column.
+  bool bounded(std::size_t row) const { return x_norm_[row] < INFINITY; }
+  // fl(row_dots + bias) below this is below the ceiling, whatever the column.
   float clear_below(std::size_t row) const { return clear_below_[row]; }
 
  private:

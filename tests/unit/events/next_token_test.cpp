@@ -62,6 +62,56 @@ TEST(NextToken, ScoresAndDecidesAsOneByOneForAnyThreads) {
   }
 }
 
+// What is held is copied, moved, and scored again without whole passes: the same scores to the bit.
+TEST(NextToken, KeepsWhatItHolds) {
+  const ChainLaw law(kLongest, CountingModel::kVocab);
+  const NextToken event(counting().target());
+  ASSERT_TRUE(event.keeps_held());
+  const std::size_t n = 60;
+  for (const std::size_t threads : {1, 2, 7}) {
+    ThreadPool pool(threads);
+    const auto scorer = event.scorer(counting().model(), law, {.max_held = n}, pool);
+    const Inputs drawn = sample_inputs(law, 1, 0, n / 3, pool);
+    Inputs now;
+    now.resize(n, drawn.max_length);
+    const auto copy = [&](const Inputs& from, std::size_t i, std::size_t to) {
+      std::copy_n(from.batch().row(i), kLongest, now.row(to).begin());
+      now.lengths[to] = from.lengths[i];
+    };
+    for (std::size_t i = 0; i < n; ++i) copy(drawn, i * 7 % (n / 3), i);
+    const std::size_t distinct = distinct_rows(now.batch()).first.size();
+    EXPECT_LE(distinct, n / 3);
+    EXPECT_EQ(scorer->hold({now.batch()}, {}).forwards, distinct);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      const Inputs to = sample_inputs(law, 2 + step, 0, n, pool);
+      std::vector<std::uint32_t> held(n), first(n, 0), parents(n);
+      for (std::uint32_t i = 0; i < n; ++i) held[i] = i, parents[i] = i < 20 ? i / 4 : i;
+      std::vector<std::uint8_t> accept(n);
+      scorer->decide(-1e30, {{to.batch().part(0, 10)}, std::span(held).first(10), std::span(first).first(10)},
+                     std::span(accept).first(10));
+      for (std::size_t i = 0; i < 10; ++i) copy(to, i, i);
+      scorer->copy_held(parents);
+      const Inputs before = now;
+      for (std::size_t i = 0; i < n; ++i) copy(before, parents[i], i);
+      scorer->take_hints(scorer->hints());
+      std::vector<double> scores(n);
+      const Work work = scorer->held_scores(0, std::span(scores).first(n / 2));
+      EXPECT_EQ(work.forwards, 0u);
+      EXPECT_EQ(work.rescored, n / 2);
+      scorer->held_scores(n / 2, std::span(scores).subspan(n / 2));
+      for (std::size_t i = 0; i < n; ++i)
+        EXPECT_EQ(scores[i], score_alone(now.sequence(i), counting().target())) << i;
+    }
+  }
+}
+
+TEST(NextToken, DistinctRows) {
+  const std::vector<TokenId> tokens = {1, 2, 3, 4, 1, 2, 1, 2, 3, 4, 3, 5};
+  const DistinctRows rows = distinct_rows({tokens, 2});
+  EXPECT_EQ(rows.first, (std::vector<std::uint32_t>{0, 1, 5}));
+  EXPECT_EQ(rows.same_as, (std::vector<std::uint32_t>{0, 1, 0, 0, 1, 2}));
+}
+
 // All inputs give equal logits to 0 and 1: the smaller id is said, and the other one's score is just below 0.
 TEST(NextToken, ALostTieIsNoEvent) {
   const ChainLaw law(kLongest, CountingModel::kVocab);

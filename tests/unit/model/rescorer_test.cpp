@@ -53,6 +53,40 @@ TEST_P(RescorerTest, EqualsAFullRunToTheBit) {
   }
 }
 
+TEST_P(RescorerTest, ResamplesInPlace) {
+  const Fixture fixture = load_fixture(GetParam());
+  const ModelConfig& c = fixture.model.config();
+  const std::size_t n = 12, length = std::min<std::size_t>(c.n_ctx, 6), d = c.d_model;
+  const auto tokens = some_tokens(c, n, length, 8);
+  ThreadPool pool(2);
+  const auto alone = residuals_of(fixture.model, {tokens, length}, pool);
+  const std::vector<std::vector<std::uint32_t>> cases = {
+      {0, 0, 1, 1, 5, 8, 8, 8, 9, 9, 10, 11},  // to the left and right
+      {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+      {11, 11, 11},
+      {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1},
+      {}};
+  for (const auto& parents : cases) {
+    Rescorer rescorer(fixture.model, n, length, pool);
+    rescorer.reset({tokens, length});
+    rescorer.resample(parents);
+    std::vector<Rescorer::Proposal> same;
+    for (std::size_t i = 0; i < parents.size(); ++i) same.push_back({i, rescorer.tokens(i).data()});
+    rescorer.propose(same, [&](std::size_t at, std::size_t count, ConstRows resid,
+                               std::span<std::uint8_t> accept, std::size_t) {
+      for (std::size_t i = 0; i < count; ++i) {
+        accept[i] = 0;
+        EXPECT_TRUE(std::equal(resid.row(i), resid.row(i) + d, alone.data() + parents[at + i] * d)) << at + i;
+      }
+    });
+  }
+  Rescorer rescorer(fixture.model, n, length, pool);
+  rescorer.reset({tokens, length});
+  const std::vector<std::uint32_t> falls = {1, 0}, many(n + 1, 0);
+  EXPECT_THROW(rescorer.resample(falls), std::invalid_argument);
+  EXPECT_THROW(rescorer.resample(many), std::invalid_argument);
+}
+
 // What all sequences begin with is computed and kept once, and changes no bit.
 TEST_P(RescorerTest, SharedPrefixEqualsEachSequenceAlone) {
   const Fixture fixture = load_fixture(GetParam());

@@ -2,8 +2,10 @@
 // made to break bounds, at levels that margins meet exactly.
 #include <hwy/targets.h>
 
+#include <bit>
 #include <cmath>
 #include <random>
+#include <tuple>
 
 #include "model/head/screen.h"
 #include "sizes.h"
@@ -38,7 +40,7 @@ Problem random_problem(std::size_t d, std::size_t d_vocab, std::size_t n, unsign
   return p;
 }
 
-// All decisions at the given levels and the event, against margins(); returns how many were asked.
+// All decisions at the given levels and the event, and the margins themselves, against margins(); returns how many were asked.
 std::size_t expect_same_decisions(const Problem& p, const Target& target, const Screen& screen,
                                   const std::vector<float>& levels) {
   ThreadPool pool(1);
@@ -55,8 +57,15 @@ std::size_t expect_same_decisions(const Problem& p, const Target& target, const 
   }
   test.event(n, p.all(), out, *scratch);
   for (std::size_t i = 0; i < n; ++i) wrong += (out[i] != 0) != exact[i].event();
+  std::vector<Margin> found(n);
+  test.margins(n, p.all(), found, *scratch);
+  const auto bits = [](const Margin& m) {
+    return std::tuple(std::isnan(m.value) ? 0u : std::bit_cast<std::uint32_t>(m.value), m.best_target,
+                      m.best_other);
+  };
+  for (std::size_t i = 0; i < n; ++i) wrong += bits(found[i]) != bits(exact[i]);
   EXPECT_EQ(wrong, 0u);
-  return n * (levels.size() + 1);
+  return n * (levels.size() + 2);
 }
 
 // Levels that margins meet exactly, their neighbours in fp32, and some others.
