@@ -58,6 +58,9 @@ class NextTokenScorer final : public Scorer {
   Work forwards(TokenBatch batch) const;
   Work score_proposals(std::span<double> out);
   std::uint64_t score_residuals(std::span<double> out);
+  void remember_others() {
+    for (const Margin& margin : margins_) others_.push_back(margin.best_other);
+  }
   Work take(const Proposals& proposals);  // into proposals_
   std::uint64_t ask(double level, std::size_t n, ConstRows resid, std::span<std::uint8_t> accept,
                     std::size_t worker) const;
@@ -89,6 +92,7 @@ Work NextTokenScorer::scores(const EventInputs& inputs, std::span<double> out) {
   if (resid_.size() < n * d) resid_.resize(n * d);
   final_residuals(model_, inputs.inputs, pool_, {resid_.data(), d}, options_.table);
   score_residuals(out);
+  remember_others();
   return forwards(inputs.inputs);
 }
 
@@ -102,10 +106,7 @@ std::uint64_t NextTokenScorer::score_residuals(std::span<double> out) {
     logits_[worker] += test_->margins(some, {resid_.data() + first * d, d},
                                       std::span(margins_).subspan(first, some), *scratch_[worker]);
   });
-  for (std::size_t i = 0; i < n; ++i) {
-    out[i] = score_of(margins_[i]);
-    others_.push_back(margins_[i].best_other);
-  }
+  for (std::size_t i = 0; i < n; ++i) out[i] = score_of(margins_[i]);
   std::uint64_t logits = 0;
   for (std::uint64_t& count : logits_) logits += std::exchange(count, 0);
   return logits;
@@ -172,6 +173,7 @@ Work NextTokenScorer::held_scores(std::size_t first, std::span<double> out) {
     work.flops += rescoring_flops(model_.config(), tokens.size(), tokens.size() - 1);
   }
   work += score_proposals(out);
+  remember_others();
   return work;
 }
 
