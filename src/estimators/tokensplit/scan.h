@@ -15,7 +15,7 @@ namespace deeptail {
 
 struct ScanResult {
   std::optional<PlantList> plants = {};  // none where there is nothing to scan, or no budget for it
-  bool all_pairs = false;                // every last token was tried with every one before it, in several contexts
+  bool all_pairs = false;  // every last token was tried with every one before it, in several contexts
   Work work = {};
 };
 
