@@ -66,6 +66,9 @@ std::vector<ChosenTemperature> choose(const TuneResults& results);
 
 // The table in the file; empty where there is no file.
 std::vector<ChosenTemperature> read_temperatures(const std::string& path);
+// The same by the names that models and laws have for themselves, by which estimates look temperatures up: "hex", where
+// "neox-digits/hex" or a path was asked for.
+TuneResults under_own_names(const TuneResults& results);
 // Writes the choice into it. Rows that this search says nothing about stay.
 void update_temperatures(const std::string& path, const TuneResults& results);
 

@@ -77,7 +77,7 @@ void run_bench_tune(TuneOptions o) {
   meter.clear();
   print_table(o.config, results);
   if (interrupted()) throw Stopped(kInterrupted, "interrupted; the same command continues");
-  if (!o.table.empty()) update_temperatures(o.table, results);
+  if (!o.table.empty()) update_temperatures(o.table, under_own_names(results));
 }
 
 }  // namespace

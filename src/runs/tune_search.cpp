@@ -31,8 +31,9 @@ TunePairs load_tune_pairs(const TuneConfig& config) {
     const LoadedModel model = load_model(name);
     for (const std::string& dist : config.dists) {
       auto law = load_law(dist, model);
-      Truth truth = read_counts_of(provenance_of(model, *law), model.config().d_vocab,
-                                   truth_path(truth_name(name, dist), name, dist));
+      const Provenance own = provenance_of(model, *law);
+      Truth truth = read_counts_of(own, model.config().d_vocab,
+                                   truth_path(truth_name(own.model, own.dist), name, dist));
       pairs.emplace(std::pair(name, dist), TunePair{model.transformer, std::move(law), std::move(truth)});
     }
   }
@@ -128,6 +129,23 @@ TuneResults run_tune_search(const TuneConfig& config, const std::string& out, Th
 std::vector<ChosenTemperature> read_temperatures(const std::string& path) {
   const std::string text = text_of_file(path);
   return text.empty() ? std::vector<ChosenTemperature>() : parse_temperatures(text, path);
+}
+
+TuneResults under_own_names(const TuneResults& results) {
+  std::map<std::pair<std::string, std::string>, Provenance> own;
+  for (const auto& [cell, result] : results)
+    if (const auto [pair, fresh] = own.try_emplace({cell.model, cell.dist}); fresh) {
+      const LoadedModel model = load_model(cell.model);
+      pair->second = provenance_of(model, *load_law(cell.dist, model));
+    }
+  TuneResults renamed;
+  for (const auto& [asked, result] : results) {
+    const Provenance& names = own.at({asked.model, asked.dist});
+    TuneCell cell = asked;
+    cell.model = names.model, cell.dist = names.dist;
+    renamed[cell] = result;
+  }
+  return renamed;
 }
 
 void update_temperatures(const std::string& path, const TuneResults& results) {

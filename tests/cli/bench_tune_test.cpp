@@ -36,6 +36,18 @@ TEST_F(TuneCommand, TuneContinuesAndWritesTheTable) {
   EXPECT_EQ(read(out), before);
 }
 
+TEST_F(TuneCommand, TuneKnowsAPathByTheNameInTheFile) {
+  const std::string table = path("temperatures.json");
+  std::filesystem::create_directory(path("mine"));
+  std::filesystem::copy_file(std::string(DEEPTAIL_SOURCE) + "/distributions/caps.json", path("mine/other.json"));
+  const auto outcome = run("bench tune --models dt-1l --dists " + path("mine/other.json") +
+                           " --methods itgis --targets-per-pair 1 --samples 512 --quiet --temperatures 1 --table " + table);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto rows = parse_json(read(table), "table").at("temperatures");
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows.at(0).at("dist"), "caps");
+}
+
 TEST_F(TuneCommand, TuneTellsAFullDiskAndKeepsWhatIsNotItsOwn) {
   const std::string notes = write("notes", "no line of ours, and no end of line");
   refused(tune("--temperatures 1 --out " + notes),
