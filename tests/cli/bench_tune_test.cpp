@@ -39,9 +39,11 @@ TEST_F(TuneCommand, TuneContinuesAndWritesTheTable) {
 TEST_F(TuneCommand, TuneKnowsAPathByTheNameInTheFile) {
   const std::string table = path("temperatures.json");
   std::filesystem::create_directory(path("mine"));
-  std::filesystem::copy_file(std::string(DEEPTAIL_SOURCE) + "/distributions/caps.json", path("mine/other.json"));
-  const auto outcome = run("bench tune --models dt-1l --dists " + path("mine/other.json") +
-                           " --methods itgis --targets-per-pair 1 --samples 512 --quiet --temperatures 1 --table " + table);
+  std::filesystem::copy_file(std::string(DEEPTAIL_SOURCE) + "/distributions/caps.json",
+                             path("mine/other.json"));
+  const auto outcome =
+      run("bench tune --models dt-1l --dists " + path("mine/other.json") +
+          " --methods itgis --targets-per-pair 1 --samples 512 --quiet --temperatures 1 --table " + table);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const auto rows = parse_json(read(table), "table").at("temperatures");
   ASSERT_EQ(rows.size(), 1u);

@@ -221,9 +221,10 @@ int check_many(const SyntheticProblem& p, GaPrior prior, std::size_t n, std::siz
   config.replicas = 2;
   config.kernel.tail_every = 8;
   std::vector<GaAmlsTask> tasks;
+  const std::vector<TokenId> ranked = ranked_tokens(p, pool);
   for (std::size_t i = 0; i < n; ++i) {
-    std::vector<TokenId> ids = {ranked_token(p, 20 + 5 * i, pool)};
-    if (i % 4 == 3) ids.push_back(ranked_token(p, 21 + 5 * i, pool));
+    std::vector<TokenId> ids = {ranked[20 + 5 * i]};
+    if (i % 4 == 3) ids.push_back(ranked[21 + 5 * i]);
     tasks.push_back({.target = Target(ids, p.head), .seed = 1 + i});
   }
   std::vector<Estimate> together(n);

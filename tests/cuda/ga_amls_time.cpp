@@ -83,8 +83,9 @@ void print_stages(const SyntheticProblem& p, TokenId id, const GaAmlsConfig& con
 int time_many(const SyntheticProblem& p, std::size_t rank, std::size_t n, std::size_t at_once,
               GaAmlsConfig config, ThreadPool& pool) {
   std::vector<GaAmlsTask> tasks;
+  const std::vector<TokenId> ranked = ranked_tokens(p, pool);
   for (std::size_t i = 0; i < n; ++i)
-    tasks.push_back({.target = Target({ranked_token(p, rank + i, pool)}, p.head), .seed = 1 + i});
+    tasks.push_back({.target = Target({ranked[rank + i]}, p.head), .seed = 1 + i});
   std::vector<Estimate> found(n);
   const auto seconds_since = [](std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -49,8 +49,8 @@ inline SyntheticProblem synthetic_problem(std::size_t d, std::size_t d_vocab, st
   return p;
 }
 
-// The token that is `rank`-th (from 0) by its logit at the mean activation.
-inline TokenId ranked_token(const SyntheticProblem& p, std::size_t rank, ThreadPool& pool) {
+// Tokens by their logit at the mean activation, the largest first.
+inline std::vector<TokenId> ranked_tokens(const SyntheticProblem& p, ThreadPool& pool) {
   const std::size_t d = p.head.d_model();
   std::vector<float> mean(d, 0.0f), values(p.head.d_vocab());
   for (std::size_t i = 0; i < p.activations.n; ++i)
@@ -62,7 +62,10 @@ inline TokenId ranked_token(const SyntheticProblem& p, std::size_t rank, ThreadP
   std::sort(order.begin(), order.end(), [&](TokenId a, TokenId b) {
     return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)];
   });
-  return order[rank];
+  return order;
+}
+inline TokenId ranked_token(const SyntheticProblem& p, std::size_t rank, ThreadPool& pool) {
+  return ranked_tokens(p, pool)[rank];
 }
 
 }  // namespace deeptail

@@ -24,6 +24,7 @@
 
 #include "check_settings.h"
 #include "compute_cuda/truth_engine.h"
+#include "deeptail/report.h"
 #include "estimators/tokensplit/on_cuda.h"
 #include "particles_check.h"
 #include "screen_check.h"
@@ -179,11 +180,13 @@ int measure_accuracy(const Settings& s, const Asked& asked, std::FILE* csv, std:
   for (std::size_t i = 0; i < targets.size(); ++i, ++a.n) {
     const Estimate& e = estimates[i];
     const double count = static_cast<double>(targets[i].count), q = count / static_cast<double>(samples);
-    const double noise = 2.0 / std::sqrt(count);  // two standard deviations of the truth
     const double low = std::exp(e.log_low), high = std::exp(e.log_high);
     const double error = std::log10(std::max(std::exp(e.log_p), 1e-12) / q);
     const bool exactly = low <= q && q <= high;
-    const bool covered = low * (1.0 - noise) <= q && q <= high * (1.0 + noise);
+    RunItem item;
+    item.truth_count = targets[i].count, item.truth_samples = samples;
+    item.log_p = e.log_p, item.log_low = e.log_low, item.log_high = e.log_high;
+    const bool covered = truth_against_interval(item) == 0;  // with the count's own noise
     a.squares += error * error;
     a.error += error;
     a.covered += covered;

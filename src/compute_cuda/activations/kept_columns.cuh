@@ -1,6 +1,9 @@
 // The largest logits of rows of at most 128 numbers (column_maxima.cuh): a block keeps 512 columns or more in shared memory,
 // and rows stream past them. So what comes from the L2 cache is the rows, once for every part of the columns, and not
 // all columns for every 128 rows, which would take longer than the products.
+//
+// The two groups of four warps take turns: while one looks for the largest of its logits, the other's products keep the
+// tensor cores busy. Side by side both would multiply, and then both look.
 #pragma once
 
 #include "compute_cuda/activations/tile_maxima.cuh"
@@ -68,7 +71,19 @@ class KeptWorker {
 
   __device__ void multiply_all() {
     if (first_row_tile_ >= row_tiles_) return;
+    if (pieces() == 1)
+      multiply_rows<1>();
+    else
+      multiply_rows<kKeptRowPieces>();
+  }
+
+ private:
+  // A number of pieces that the compiler knows: a loop that it cannot unroll moves the sums between products, which then
+  // wait for each other.
+  template <int kPieces>
+  __device__ void multiply_rows() {
     const int warp = threadIdx.x / 32;
+    if (group() == 1) give_turn();  // the first group begins
     barrier_wait(&s_.loaded, 0);
     std::uint32_t i = 0;
     for (std::uint32_t tile = first_row_tile_; tile < row_tiles_; tile += step_, ++i) {
@@ -77,14 +92,13 @@ class KeptWorker {
       barrier_wait(&s_.filled[slot], i / kKeptStages & 1);
       for (int t = first_tile_; t < end_tile_; ++t) {
         float c[32][4];
-        multiply(c, s_.rows[slot], t - first_tile_);
+        multiply<kPieces>(c, s_.rows[slot], s_.columns[(t - first_tile_) * kPieces]);
         if (t + 1 == end_tile_) give_back(slot);
         store_maxima(a_, c, rows, t);
       }
     }
   }
 
- private:
   __device__ int pieces() const { return a_.width / kTileDepth; }
   __device__ static void copy(void* to, const unsigned char* from, std::uint32_t bytes,
                               std::uint64_t& barrier) {
@@ -98,20 +112,35 @@ class KeptWorker {
         : "memory");
   }
 
+  // Turns at the products, by hardware barriers (0 is __syncthreads'). Both groups have as many.
+  __device__ static unsigned group() { return threadIdx.x / 128; }
+  __device__ static void wait_for_turn() {
+    asm volatile("bar.sync %0, %1;\n" ::"r"(1 + group()), "n"(32 * kMaximaWarps) : "memory");
+  }
+  __device__ static void give_turn() {
+    asm volatile("bar.arrive %0, %1;\n" ::"r"(2 - group()), "n"(32 * kMaximaWarps) : "memory");
+  }
+
   // c = the products of 64 rows of the group of warps and a tile of columns.
-  __device__ void multiply(float (&c)[32][4], const unsigned char* rows, int kept) const {
+  template <int kPieces>
+  __device__ static void multiply(float (&c)[32][4], const unsigned char* rows,
+                                  const unsigned char* columns) {
 #pragma unroll
     for (int n = 0; n < 32; ++n) c[n][0] = c[n][1] = c[n][2] = c[n][3] = 0.0f;
     constexpr int kRowSlab = kTileRows * 16, kColumnSlab = kMaximaColumns * 16;  // bytes of 8 of k
+    wait_for_turn();
     begin_products();
-    for (int k = 0; k < pieces(); ++k) {
-      const unsigned char* own = rows + k * kRowPieceBytes + threadIdx.x / 128 * 64 * 16;
+#pragma unroll
+    for (int k = 0; k < kPieces; ++k) {
+      const unsigned char* own = rows + k * kRowPieceBytes + group() * 64 * 16;
 #pragma unroll
       for (int i = 0; i < kTileDepth / 16; ++i)
         wgmma_256(c, weights_at(own + 2 * i * kRowSlab, kRowSlab),
-                  weights_at(s_.columns[kept * pieces() + k] + 2 * i * kColumnSlab, kColumnSlab));
+                  weights_at(columns + k * kColumnPieceBytes + 2 * i * kColumnSlab, kColumnSlab));
     }
-    finish_products();
+    asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory");
+    give_turn();  // those of the other group queue up behind these
+    asm volatile("wgmma.wait_group.sync.aligned 0;\n" ::: "memory");
   }
   __device__ void give_back(std::uint32_t slot) const {
     if (threadIdx.x % 32 != 0) return;

@@ -75,13 +75,34 @@ __device__ inline std::uint32_t take_place(const Candidates& c, bool wanted, std
   return found;
 }
 
-// row: [d], of which the lane reads what four_normals' blocks gave it.
-__device__ inline void store_candidate(const TwofoldRows& to, std::uint32_t place, const float* row, int d,
-                                       int lane) {
-  for (int j = 4 * lane; j < d; j += 128)
+// What a lane has of a row: every 128 numbers four neighbours, from j on, which is a multiple of four. Zeros beyond d.
+__device__ inline void load_four(const float* row, int j, int d, float (&v)[4]) {
+  if (j + 4 <= d) {
+    const float4 four = *reinterpret_cast<const float4*>(row + j);
+    v[0] = four.x, v[1] = four.y, v[2] = four.z, v[3] = four.w;
+  } else {
 #pragma unroll
-    for (int i = 0; i < 4; i += 2)
-      if (j + i < d) store_twofold2(to, place, j + i, row[j + i], j + i + 1 < d ? row[j + i + 1] : 0.0f);
+    for (int i = 0; i < 4; ++i) v[i] = j + i < d ? row[j + i] : 0.0f;
+  }
+}
+__device__ inline void store_four(float* row, int j, int d, const float (&v)[4]) {
+  if (j + 4 <= d) {
+    *reinterpret_cast<float4*>(row + j) = {v[0], v[1], v[2], v[3]};
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      if (j + i < d) row[j + i] = v[i];
+  }
+}
+
+// row: [d], of which the lane reads its own numbers from `from` on.
+__device__ inline void store_candidate(const TwofoldRows& to, std::uint32_t place, const float* row, int d,
+                                       int from) {
+  for (int j = from; j < d; j += 128) {
+    float v[4];
+    load_four(row, j, d, v);
+    store_twofold4(to, place, j, v);
+  }
 }
 
 // Where particles are: in one of two places, and the other is for what is proposed. So nothing is copied where it is
@@ -129,6 +150,7 @@ __global__ void __launch_bounds__(kRowThreads) propose_points(const __grid_const
   const std::uint32_t number = blockIdx.x * kRowWarps + threadIdx.x / 32, row = population.first + number;
   const int lane = threadIdx.x % 32;
   float* proposed = nullptr;
+  float first[4] = {};  // of the lane's numbers: all that it has of a row of 128
   bool passes = false;
   if (number < population.n) {
     proposed = a.points.other(row);
@@ -137,11 +159,16 @@ __global__ void __launch_bounds__(kRowThreads) propose_points(const __grid_const
     const float* u = a.points.now(row);
     RatioSums sums;
     for (int j = 4 * lane; j < a.d; j += 128) {
-      float z[4];
+      float z[4], v[4];
       four_normals(key, Stream::kMoveNormals, static_cast<std::uint32_t>(j / 4), z);
+      load_four(u, j, a.d, v);
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        if (j + i < a.d) proposed[j + i] = step.propose(u[j + i], z[i], key, j + i, sums);
+        if (j + i < a.d) v[i] = step.propose(v[i], z[i], key, j + i, sums);
+      store_four(proposed, j, a.d, v);
+      if (j == 4 * lane)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) first[i] = v[i];
     }
     sums = {warp_sum(sums.change), warp_sum(sums.distance)};
     const double log_ratio = step.log_ratio(sums);
@@ -151,7 +178,8 @@ __global__ void __launch_bounds__(kRowThreads) propose_points(const __grid_const
   const std::uint32_t place = take_place(a.out, passes, slot, row);
   if (!passes) return;
   if (lane == 0 && a.groups != nullptr) a.out.groups[place] = a.groups[row];
-  store_candidate(a.out.u, place, proposed, a.d, lane);
+  if (4 * lane < a.d) store_twofold4(a.out.u, place, 4 * lane, first);
+  store_candidate(a.out.u, place, proposed, a.d, 4 * lane + 128);
 }
 
 struct ProposeGroupsArgs {
@@ -188,7 +216,7 @@ __global__ void __launch_bounds__(kRowThreads) propose_groups(const __grid_const
   const std::uint32_t place = take_place(a.out, other, slot, row);
   if (!other) return;
   if (lane == 0) a.out.groups[place] = static_cast<std::uint32_t>(low);
-  store_candidate(a.out.u, place, a.points.now(row), a.d, lane);
+  store_candidate(a.out.u, place, a.points.now(row), a.d, 4 * lane);
 }
 
 // Particles go back to place 0.
@@ -217,7 +245,7 @@ __global__ void __launch_bounds__(kRowThreads)
     if (groups != nullptr) out.groups[place] = groups[row];
     if (number == 0) *out.count = at + n;
   }
-  store_candidate(out.u, place, u + static_cast<std::size_t>(row) * stride, d, lane);
+  store_candidate(out.u, place, u + static_cast<std::size_t>(row) * stride, d, 4 * lane);
 }
 
 }  // namespace deeptail::cuda

@@ -39,20 +39,11 @@ __device__ inline std::uint32_t count_of(std::uint32_t n, const std::uint32_t* n
 // Rounding of sums: of fp32 accumulation on tensor cores and of the fp32 sums themselves, far above both.
 inline constexpr float kSumSlack = 0x1p-16f;
 
-// What a lane has of a row. Four at a time where there are as many: rows begin at multiples of 32 bytes.
+// What a lane has of a row.
 template <int kChunks>
 __device__ inline void load_row(const float* x, int d, int lane, float (&v)[kChunks][4]) {
 #pragma unroll
-  for (int chunk = 0; chunk < kChunks; ++chunk) {
-    const int j = 128 * chunk + 4 * lane;
-    if (j + 4 <= d) {
-      const float4 four = *reinterpret_cast<const float4*>(x + j);
-      v[chunk][0] = four.x, v[chunk][1] = four.y, v[chunk][2] = four.z, v[chunk][3] = four.w;
-    } else {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) v[chunk][i] = j + i < d ? x[j + i] : 0.0f;
-    }
-  }
+  for (int chunk = 0; chunk < kChunks; ++chunk) load_four(x, 128 * chunk + 4 * lane, d, v[chunk]);
 }
 // As fp32, and as fp16 in the order of twofold_rows.cuh.
 template <int kChunks>
@@ -190,12 +181,17 @@ __device__ inline float exact_maximum(const SettleArgs& a, std::uint32_t row, fl
   __syncthreads();
   const float* maxima = a.maxima + static_cast<std::size_t>(row) * a.n_tiles;
   const std::uint32_t slot = a.slots[row];
-  const int column = static_cast<int>(threadIdx.x);
+  const int column = static_cast<int>(threadIdx.x), lane = column % 32;
   float best = -INFINITY;
-  for (int tile = 0; tile < a.n_tiles; ++tile) {
-    if (maxima[tile] < least) continue;  // a NaN is not below
-    const float sum = a.w.dot(y, tile, column) + a.bias[tile * kMaximaColumns + column];
-    best = fmaxf(best, a.targets.holds(slot, a.n_tiles, tile, column) ? kLeftOut : sum);
+  for (int some = 0; some < a.n_tiles; some += 32) {
+    // All warps see the same: a lane looks at a tile, so that the maxima are not waited for one after the other.
+    unsigned open = __ballot_sync(
+        kAllLanes, some + lane < a.n_tiles && !(maxima[some + lane] < least));  // a NaN is not below
+    for (; open != 0; open &= open - 1) {
+      const int tile = some + __ffs(static_cast<int>(open)) - 1;
+      const float sum = a.w.dot(y, tile, column) + a.bias[tile * kMaximaColumns + column];
+      best = fmaxf(best, a.targets.holds(slot, a.n_tiles, tile, column) ? kLeftOut : sum);
+    }
   }
   return block_max(best, scratch);
 }

@@ -38,14 +38,26 @@ struct LaneRows {
     }
   }
   __device__ bool may_be_in(int half, int tile) const {
-    return target[half] == kSeveralColumns || target[half] / kMaximaColumns == tile;
+    return several(half) || target[half] / kMaximaColumns == tile;
   }
+  __device__ bool several(int half) const { return target[half] == kSeveralColumns; }
 };
 
-// Is the column of the tile one of the row's own target?
-__device__ inline bool is_own(const MaximaArgs& a, const LaneRows& rows, int half, int tile, int column) {
-  if (rows.target[half] != kSeveralColumns) return rows.target[half] == tile * kMaximaColumns + column;
-  return a.targets.holds(a.slots[rows.row[half]], a.n_tiles, tile, column);
+// Largest of the lane's logits of its two rows, but for those of which left_out(half, column of the tile) says so.
+template <class LeftOut>
+__device__ inline void find_best(const float (&c)[32][4], const float* bias, int own_columns,
+                                 const LeftOut& left_out, float (&best)[2]) {
+#pragma unroll
+  for (int i = 0; i < 32; ++i) {
+    const float2 b = load2(bias + 8 * i);
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int side = 0; side < 2; ++side) {
+        const float logit = c[i][2 * half + side] + (side == 0 ? b.x : b.y);
+        best[half] = fmaxf(best[half], left_out(half, 8 * i + own_columns + side) ? kLeftOut : logit);
+      }
+  }
 }
 
 // c: what a warp has of 16 rows and the 256 columns of a tile (fragments.cuh).
@@ -54,27 +66,23 @@ __device__ inline void store_maxima(const MaximaArgs& a, const float (&c)[32][4]
   const int lane = threadIdx.x % 32, own_columns = 2 * (lane % 4);
   const float* bias = a.bias + tile * kMaximaColumns + own_columns;
   float best[2] = {-INFINITY, -INFINITY};
+  // Three ways, since a warp takes the longest of its rows', and all warps of a block wait for the slowest.
   if (!rows.may_be_in(0, tile) && !rows.may_be_in(1, tile)) {
-#pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      const float2 b = load2(bias + 8 * i);
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        best[half] = fmaxf(best[half], fmaxf(c[i][2 * half] + b.x, c[i][2 * half + 1] + b.y));
-    }
+    find_best(
+        c, bias, own_columns, [](int, int) { return false; }, best);
+  } else if (!rows.several(0) && !rows.several(1)) {
+    const std::int32_t first = tile * kMaximaColumns,
+                       own[2] = {rows.target[0] - first, rows.target[1] - first};
+    find_best(
+        c, bias, own_columns, [&](int half, int column) { return column == own[half]; }, best);
   } else {
-#pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      const float2 b = load2(bias + 8 * i);
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-#pragma unroll
-        for (int side = 0; side < 2; ++side) {
-          const float logit = c[i][2 * half + side] + (side == 0 ? b.x : b.y);
-          const bool own = is_own(a, rows, half, tile, 8 * i + own_columns + side);
-          best[half] = fmaxf(best[half], own ? kLeftOut : logit);
-        }
-    }
+    find_best(
+        c, bias, own_columns,
+        [&](int half, int column) {
+          if (!rows.several(half)) return rows.target[half] == tile * kMaximaColumns + column;
+          return a.targets.holds(a.slots[rows.row[half]], a.n_tiles, tile, column);
+        },
+        best);
   }
   __syncwarp();
 #pragma unroll

@@ -49,6 +49,17 @@ __device__ inline void store_twofold2(const TwofoldRows& to, std::uint32_t row, 
   *reinterpret_cast<__half2*>(to.low + at) = __floats2half2_rn(v0 - rounded.x, v1 - rounded.y);
 }
 
+// Four neighbours; k is a multiple of 4.
+__device__ inline void store_twofold4(const TwofoldRows& to, std::uint32_t row, int k, const float (&v)[4]) {
+  const __half2 high[2] = {__floats2half2_rn(v[0], v[1]), __floats2half2_rn(v[2], v[3])};
+  const float2 a = __half22float2(high[0]), b = __half22float2(high[1]);
+  const __half2 low[2] = {__floats2half2_rn(v[0] - a.x, v[1] - a.y),
+                          __floats2half2_rn(v[2] - b.x, v[3] - b.y)};
+  const std::size_t at = twofold_index(to.width, row, k);
+  *reinterpret_cast<uint2*>(to.high + at) = *reinterpret_cast<const uint2*>(high);
+  *reinterpret_cast<uint2*>(to.low + at) = *reinterpret_cast<const uint2*>(low);
+}
+
 // Eight neighbours; k is a multiple of 8.
 __device__ inline void store_twofold8(const TwofoldRows& to, std::uint32_t row, int k, const float* v) {
   uint4 high, low;
