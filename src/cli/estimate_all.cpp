@@ -110,6 +110,7 @@ void check_all_flags(const EstimateOptions& o) {
         "--all is about the most likely next token after inputs of a distribution: expected --model and "
         "--dist");
   if (o.model.empty()) throw InputError("--all: expected --model and --dist");
+  if (const auto unused = o.event.unused(); !unused.empty()) throw InputError("{}", unused.front());
   if (!o.method.empty() && o.method != "all-tokens" && o.method != "tokensplit")
     throw InputError("--all and --method {}: expected none but all-tokens", screen_text(o.method));
   for (std::size_t i = 0; i < o.settings.size(); ++i) {

@@ -67,6 +67,7 @@ void warn_of_unused_flags(const EstimateOptions& o, const Method& method, Estima
   for (const Setting& s : given_settings(o))
     if (!method.takes(s.key))
       estimate.warnings.push_back(fmt::format("{} has no effect on {}", s.where, method.name));
+  for (std::string& sentence : o.event.unused()) estimate.warnings.push_back(std::move(sentence));
 }
 
 namespace {

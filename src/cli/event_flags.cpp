@@ -53,6 +53,24 @@ std::vector<std::string_view> EventOptions::events() const {
 
 bool EventOptions::about_continuation() const { return !events().empty(); }
 
+std::vector<std::string> EventOptions::unused() const {
+  const bool next_token = !about_continuation();
+  std::vector<std::string> out;
+  const auto tell = [&](const char* flag, const std::string& value, bool used) {
+    if (!value.empty() && !used)
+      out.push_back(fmt::format("{} has no effect on {}", flag,
+                                next_token ? "the most likely next token" : events().front()));
+  };
+  tell("--within", within, !next_token && !sampled);
+  tell("--temperature", temperature, !next_token);
+  tell("--top-k", top_k, !next_token);
+  tell("--top-p", top_p, !next_token);
+  tell("--stop", stop, !next_token);
+  tell("--threshold", threshold, judge || probe);
+  tell("--judge-timeout", judge_timeout, judge.has_value());
+  return out;
+}
+
 void add_event_flags(CLI::App& command, EventOptions& o, bool temperature) {
   command.add_option("--starts-with", o.starts_with, "The continuation starts with this text")->group(kGroup);
   command.add_option("--contains", o.contains, "It contains this text, however it is cut into tokens")

@@ -26,6 +26,8 @@ struct EventOptions {
   bool about_continuation() const;
   // The flags that say which event it is: "--contains".
   std::vector<std::string_view> events() const;
+  // Sentences about flags that were given and say nothing about the question: "--top-k has no effect on ..".
+  std::vector<std::string> unused() const;
 };
 struct PromptOptions {
   std::optional<std::string> prompt;

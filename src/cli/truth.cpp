@@ -90,6 +90,8 @@ void check_count_flags(const CountOptions& o) {
 void run_count(const CountOptions& o) {
   const std::uint64_t samples = parse_count(o.samples, "--samples");
   check_count_flags(o);
+  if (const std::vector<std::string> unused = o.event.unused(); !unused.empty())
+    throw InputError("{}, which is what is counted where no event is asked about", unused.front());
   ReadFiles reads;
   reads.add_subject(o.model, o.prompts.dist);
   reads.refuse_output(o.out);

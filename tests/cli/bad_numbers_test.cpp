@@ -218,5 +218,18 @@ TEST_F(BadNumbers, FlagsWithoutEffectAreTold) {
   EXPECT_EQ(e.at("warnings").back(), "--taper has no effect on mc");
 }
 
+TEST_F(BadNumbers, FlagsOfAnotherQuestionAreTold) {
+  const std::string next = "--model dt-1l --dist hex ",
+                    text = "estimate --model dt-story --prompt A --budget 200 --threshold 2 ";
+  const auto warned = [&](const std::string& command) { return json(command).at("warnings").back(); };
+  EXPECT_EQ(warned("estimate " + next + "--target 69 --method mc --budget 64 --top-k 3"),
+            "--top-k has no effect on the most likely next token");
+  EXPECT_EQ(warned(text + "--contains a --within 3"), "--threshold has no effect on --contains");
+  EXPECT_EQ(warned(text + "--target 69 --sampled"), "--threshold has no effect on --target with --sampled");
+  refused("estimate " + next + "--all --within 3", "--within has no effect on the most likely next token");
+  refused("truth " + next + "--samples 64 --out '" + path("t.json") + "' --temperature 0.5",
+          "--temperature has no effect on the most likely next token, which is what is counted");
+}
+
 }  // namespace
 }  // namespace deeptail
