@@ -72,8 +72,8 @@ void print_text(const WorstForecast& f, const ForecastOptions& o, const Forecast
                 const InputLaw& law) {
   fmt::print("How likely, after the worst of n prompts of {}, {} starts with {}\n",
              printable(law.facts().name), printable(o.model), quoted_text(request.text));
-  fmt::print("{} prompts: mean {}, median {}, largest {}\n", f.prompts, short_p(f.log_mean),
-             short_p(f.log_median), short_p(f.log_largest));
+  fmt::print("{} prompt{}: mean {}, median {}, largest {}\n", f.prompts, f.prompts == 1 ? "" : "s",
+             short_p(f.log_mean), short_p(f.log_median), short_p(f.log_largest));
   const bool pool = !f.pool.empty();
   fmt::print("\n  {:>8}  {:>10}  {:<24}  {:>10}  {}\n", "n", "forecast", "95% interval",
              pool ? "the pool" : "splitting", pool ? "" : "95% interval");

@@ -88,7 +88,8 @@ std::unique_ptr<ContinuationEvent> make_text_event(const EventSpec& spec, Sampli
   pattern.text = fmt::format("{}{} {}", sampling.greedy ? "greedily " : "", verb_of(spec.kind),
                              spec.has_ids() ? pattern.value : quoted_text(pattern.value));
   if (sampling.max_tokens > 1 || !spec.has_ids())
-    pattern.text += fmt::format(" within {} tokens", sampling.max_tokens);
+    pattern.text +=
+        fmt::format(" within {} token{}", sampling.max_tokens, sampling.max_tokens == 1 ? "" : "s");
   return std::make_unique<ContinuationEvent>(std::make_shared<const TextPattern>(std::move(pattern)),
                                              sampling);
 }
