@@ -136,6 +136,8 @@ class Misbehaviour(unittest.TestCase):
             native.split(HEX, first_token, settings={"budget": 10})
         with self.assertRaisesRegex(native.InputError, "unknown setting"):
             native.split(HEX, first_token, settings={"bugdet": 10})
+        with self.assertRaisesRegex(native.InputError, "rel_error: expected a finite number, found nan"):
+            native.split(HEX, first_token, settings={"rel_error": float("nan")})
         with self.assertRaisesRegex(native.InputError, "did you mean"):
             native.estimate([EVENT], model=MODEL, law=HEX, settings={"bugdet": 10})
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable
+import math
+from typing import Any, Callable, Mapping, Optional
 
 import numpy as np
 
@@ -77,8 +78,17 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
+def _not_finite(value: Any, key: str = "a value") -> Optional[tuple[str, Any]]:
+    """The innermost key of a number that JSON cannot hold, and that number."""
+    if isinstance(value, float):
+        return None if math.isfinite(value) else (key, value)
+    inside = value.items() if isinstance(value, Mapping) else ((key, v) for v in value) if isinstance(value, (list, tuple)) else ()
+    return next((found for k, v in inside if (found := _not_finite(v, str(k)))), None)
+
+
 def to_json(value: Any) -> str:
     try:
         return json.dumps(value, default=_plain, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InputError(str(error)) from None
+        found = _not_finite(value)
+        raise InputError(f"{found[0]}: expected a finite number, found {found[1]}" if found else str(error)) from None
