@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/json.h"
 #include "core/screen_text.h"
 #include "deeptail/continuation.h"
 #include "events/text_events.h"
