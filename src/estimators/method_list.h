@@ -22,7 +22,7 @@ inline constexpr SettingRow kDevice{.key = "device",
                                     .usual = "cpu",
                                     .about_work = true};
 inline constexpr SettingRow kParticles{.key = "particles", .help = "Particles per replica"};
-inline constexpr SettingRow kMoves{.key = "moves", .help = "Moves per level (tokensplit: at most)"};
+inline constexpr SettingRow kMovesPerLevel{.key = "moves", .help = "Moves per level (tokensplit: at most)"};
 inline constexpr SettingRow kCalibration{
     .key = "calibration", .help = "Activations that are captured", .usual = "2^16"};
 inline constexpr SettingRow kTemperature{

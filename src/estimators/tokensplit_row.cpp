@@ -35,9 +35,9 @@ constexpr SettingRow kTilt{
     .kind = SettingKind::kChoice,
     .words = EnumNames<Tilting>::kAll,
     .usual = "auto"};
-constexpr const SettingRow* kTokensplitSettings[] = {&kBudget,    &kReplicas, &kRelError,        &kParticles,
-                                                     &kFirstDraw, &kMoves,    &kSurviveFraction, &kForgotten,
-                                                     &kTaper,     &kTilt,     &kDevice};
+constexpr const SettingRow* kTokensplitSettings[] = {
+    &kBudget,          &kReplicas,  &kRelError, &kParticles, &kFirstDraw, &kMovesPerLevel,
+    &kSurviveFraction, &kForgotten, &kTaper,    &kTilt,      &kDevice};
 
 struct TokensplitSettings {
   TokensplitConfig config = {};
@@ -63,7 +63,7 @@ TokensplitSettings read_tokensplit(SettingReader& s) {
   s.take(kRelError, config.rel_error);
   s.take(kParticles, config.particles);
   s.take(kFirstDraw, config.first_draw);
-  s.take(kMoves, config.moves);
+  s.take(kMovesPerLevel, config.moves);
   s.take(kSurviveFraction, config.survive_fraction);
   s.take(kForgotten, config.forgotten);
   s.take(kTaper, config.taper);
@@ -108,7 +108,7 @@ Method make_tokensplit(SettingReader& s) {
 
 // Everything but what is about tables: a law that raises rare tokens, and a device.
 constexpr const SettingRow* kStaticSettings[] = {&kBudget,          &kReplicas,  &kRelError,
-                                                 &kParticles,       &kFirstDraw, &kMoves,
+                                                 &kParticles,       &kFirstDraw, &kMovesPerLevel,
                                                  &kSurviveFraction, &kForgotten, &kTaper};
 
 Method make_static(SettingReader& s) {
@@ -118,7 +118,7 @@ Method make_static(SettingReader& s) {
   s.take(kRelError, config.rel_error);
   s.take(kParticles, config.particles);
   s.take(kFirstDraw, config.first_draw);
-  s.take(kMoves, config.moves);
+  s.take(kMovesPerLevel, config.moves);
   s.take(kSurviveFraction, config.survive_fraction);
   s.take(kForgotten, config.forgotten);
   s.take(kTaper, config.taper);

@@ -32,8 +32,9 @@ constexpr SettingRow kStart{.key = "start",
                             .kind = SettingKind::kChoice,
                             .words = EnumNames<GaStart>::kAll,
                             .usual = "calibration"};
-constexpr const SettingRow* kGaAmlsSettings[] = {&kCalibration, &kParticles, &kReplicas,  &kMoves, &kStepSize,
-                                                 &kPrior,       &kKernel,    &kTailEvery, &kStart, &kDevice};
+constexpr const SettingRow* kGaAmlsSettings[] = {&kCalibration, &kParticles, &kReplicas, &kMovesPerLevel,
+                                                 &kStepSize,    &kPrior,     &kKernel,   &kTailEvery,
+                                                 &kStart,       &kDevice};
 
 void run_ga_amls_many(const GaAmlsConfig& config, std::span<const MethodTask> tasks, const Answers& answers,
                       const Watch& watch) {
@@ -50,7 +51,7 @@ Method make_ga_amls(SettingReader& s) {
   const std::uint64_t calibration = take_calibration(s);
   s.take(kParticles, config.n_particles);
   s.take(kReplicas, config.replicas);
-  s.take(kMoves, config.kernel.moves);
+  s.take(kMovesPerLevel, config.kernel.moves);
   s.take(kStepSize, config.kernel.step_size);
   s.take(kPrior, config.prior);
   s.take(kKernel, config.kernel.kind);
