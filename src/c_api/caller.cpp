@@ -23,7 +23,8 @@ bool Caller::watch(const Progress& progress) {
 void Caller::ask() {
   if (hooks_.keep_going == nullptr) return;
   std::string note;
-  dt_progress told = {.size = sizeof(dt_progress)};
+  dt_progress told = {};
+  told.size = sizeof told;
   {
     const std::lock_guard lock(mutex_);
     note = note_;

@@ -67,7 +67,7 @@ PlantCandidates candidates_of(std::span<const Lesson> lessons, std::size_t but_f
     add_choices(lesson.tokens, share, largest, others);
     for (const PlantedToken& token : lesson.tokens) of_tokens[Plant({token})] += share;
   }
-  PlantCandidates out{.likely = largest_of(largest, kMostPlants)};
+  PlantCandidates out{.likely = largest_of(largest, kMostPlants), .further = {}};
   std::set<Plant> taken(out.likely.begin(), out.likely.end());
   for (const Shares& found : {others, crossed(of_tokens)})
     for (const Plant& plant : largest_of(found, kMostFurther))
