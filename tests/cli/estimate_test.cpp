@@ -1,4 +1,6 @@
 // deeptail estimate, run as a user runs it.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "cli/run_binary.h"
@@ -100,7 +102,9 @@ TEST_F(EstimateCommand, AllTokensAreATable) {
     EXPECT_GE(row.at("ci95").at(1).get<double>(), p);
     EXPECT_EQ(row.at("guarantee"), "unbiased");
     EXPECT_EQ(row.at("target").size(), 1u);
-    if (row.at("method") == "mc") EXPECT_GT(row.at("diagnostics").at("count").get<double>(), 0.0);
+    if (row.at("method") == "mc") {
+      EXPECT_GT(row.at("diagnostics").at("count").get<double>(), 0.0);
+    }
     before = p;
   }
   // The counted part is what truth counts.

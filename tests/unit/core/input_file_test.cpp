@@ -63,7 +63,9 @@ TEST(InputFile, GivesBackWholePagesOfAPartAlone) {
   file.give_back(part);
   file.give_back(file.bytes().subspan(900000, 10));  // no whole page
   for (std::size_t i = 0; i < file.bytes().size(); ++i)
-    if (i < 100 || i >= 500100) ASSERT_EQ(file.bytes()[i], std::byte{'x'}) << i;
+    if (i < 100 || i >= 500100) {
+      ASSERT_EQ(file.bytes()[i], std::byte{'x'}) << i;
+    }
   EXPECT_EQ(file.bytes()[250000], std::byte{0});
 }
 

@@ -61,7 +61,9 @@ TEST(Elicitation, IsTheSumOverAllTokensUpToWhatItSaysIsLeftOut) {
         all += truth;
       }
       EXPECT_GE(found * (1.0 + asked.left_out()), all * (1.0 - 1e-5)) << text;
-      if (prompts.size() > 1) EXPECT_GT(found, 0.6 * all) << text;
+      if (prompts.size() > 1) {
+        EXPECT_GT(found, 0.6 * all) << text;
+      }
     }
   }
 }

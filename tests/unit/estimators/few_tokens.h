@@ -9,7 +9,9 @@ namespace deeptail {
 
 // A start, a letter that stays, and free positions of six tokens each, from frequent to rare.
 inline Distribution few_tokens(std::size_t free) {
-  Distribution dist{.name = "few", .description = "", .sha256 = "", .d_vocab = 4096, .tokenizer_sha256 = ""};
+  Distribution dist;
+  dist.name = "few";
+  dist.d_vocab = 4096;
   dist.tables.emplace_back("bos", std::vector<TokenId>{0}, std::vector<double>{1.0}, "bos");
   dist.tables.emplace_back("some", std::vector<TokenId>{16, 69, 310, 395, 1013, 2047},
                            std::vector<double>{0.6, 0.25, 0.1, 0.04, 0.009, 0.001}, "some");

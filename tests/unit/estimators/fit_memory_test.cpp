@@ -34,7 +34,9 @@ ModelConfig large_model(std::size_t n_layers) {
 
 TEST(DefaultBudget, FollowsTheModelsSize) {
   std::vector<TokenId> ids = {1, 2};
-  Distribution dist{.name = "d", .d_vocab = 49152};
+  Distribution dist;
+  dist.name = "d";
+  dist.d_vocab = 49152;
   dist.tables.emplace_back("t", ids, std::vector<double>{0.5, 0.5}, "t");
   dist.positions.assign(33, 0);
   const double few = tokensplit_budget(large_model(2), dist), many = tokensplit_budget(large_model(30), dist),

@@ -73,7 +73,7 @@ TEST(Learn, ChancesAreThoseOfInputsWithThePlant) {
   EXPECT_NEAR(chances.of.at(all), 0.104, 0.1);
   EXPECT_GT(chances.of.at(all), 0.0);
   EXPECT_EQ(chances.of.at(none), 0.0);
-  const PlantWorths worths = worths_of({.likely = {none, all}}, chances, counting().dist());
+  const PlantWorths worths = worths_of({.likely = {none, all}, .further = {}}, chances, counting().dist());
   ASSERT_EQ(worths.size(), 1u);
   EXPECT_NEAR(worths.at(all), std::pow(0.02, 3.0) * std::sqrt(chances.of.at(all)), 1e-12);
 }

@@ -67,7 +67,9 @@ TEST(Continuation, ScoresAndPayoffsHaveTheExactMean) {
         const MeanAndError paid =
             mean_of(n, [&](std::size_t i) { return std::exp(scorer->log_payoffs()[i]); });
         // Payoffs have long tails: the standard error of a few hundred says little.
-        if (n >= 4000) EXPECT_NEAR(paid.mean, p, 4.0 * paid.error + 1e-9);
+        if (n >= 4000) {
+          EXPECT_NEAR(paid.mean, p, 4.0 * paid.error + 1e-9);
+        }
       }
     }
   }
@@ -95,8 +97,12 @@ TEST(Continuation, PaysForWhatTheGuessTakesForHopeless) {
       std::vector<double> scores(n);
       scorer->scores(texts.all(), scores);
       const MeanAndError paid = mean_of(n, [&](std::size_t i) { return std::exp(scorer->log_payoffs()[i]); });
-      if (n >= 6000) EXPECT_NEAR(paid.mean, p, 4.0 * paid.error);
-      if (n >= 6000) EXPECT_LT(paid.error, 0.2 * p);
+      if (n >= 6000) {
+        EXPECT_NEAR(paid.mean, p, 4.0 * paid.error);
+      }
+      if (n >= 6000) {
+        EXPECT_LT(paid.error, 0.2 * p);
+      }
     }
   }
 }

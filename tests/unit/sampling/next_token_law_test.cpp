@@ -70,8 +70,12 @@ void expect_law(const SamplingConfig& config, std::span<const float> logits) {
     ASSERT_NEAR(law.p(token), expected[i], (1e-6 + 2e-7 * exponent) * expected[i] + 1e-37) << "token " << i;
     ASSERT_EQ(law.kept(token),
               expected[i] > 0.0 || (!config.cuts() && !config.greedy && logits[i] > kNoToken));
-    if (expected[i] > 0.0) ASSERT_NEAR(law.log_p(token), std::log(expected[i]), 2e-6);
-    if (before[i] > 0.0) ASSERT_NEAR(law.log_p_before(token), std::log(before[i]), 2e-6);
+    if (expected[i] > 0.0) {
+      ASSERT_NEAR(law.log_p(token), std::log(expected[i]), 2e-6);
+    }
+    if (before[i] > 0.0) {
+      ASSERT_NEAR(law.log_p_before(token), std::log(before[i]), 2e-6);
+    }
     sum += law.p(token);
   }
   EXPECT_NEAR(sum, 1.0, 1e-12);
@@ -207,7 +211,9 @@ TEST(NextTokenLaw, FrequenciesOfDrawsAreTheLaw) {
     EXPECT_GT(chi_square_p(p, counts, n), 1e-4);
     EXPECT_GT(chi_square_p(odd_p, odd_counts, n), 1e-4);
     for (std::size_t i = 0; i < 300; ++i)
-      if (p[i] == 0.0) EXPECT_EQ(counts[i], 0u);
+      if (p[i] == 0.0) {
+        EXPECT_EQ(counts[i], 0u);
+      }
   }
 }
 

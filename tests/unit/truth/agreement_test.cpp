@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 
+#include "core/json.h"
 #include "deeptail/truth.h"
 #include "estimators/subject.h"
 #include "sizes.h"
