@@ -29,6 +29,7 @@ std::vector<std::uint8_t> classes_of(const ByteNfa& nfa, bool has_edges) {
   for (const NfaState& state : nfa.states)
     if (state.kind == NfaState::Kind::bytes && state.low <= state.high)
       begins[state.low] = begins[state.high + std::size_t{1}] = true;
+  if (has_edges) begins[0x80] = begins[0xC0] = true;  // bytes that go on with a character
   if (has_edges)
     for (std::size_t byte = 1; byte < 256; ++byte)
       if (is_word_byte(static_cast<unsigned char>(byte)) !=
@@ -75,6 +76,7 @@ class Determiniser {
   struct Place {
     bool at_start = false, at_end = false;
     bool knows_edge = false, is_edge = false;  // whether a word character stands on one side only
+    bool in_character = false;                 // between the bytes of one
   };
 
   void begin() {
@@ -114,7 +116,8 @@ class Determiniser {
         case NfaState::Kind::word_edge:
         case NfaState::Kind::no_word_edge:
           found_.push_back(state);
-          pass_if(place.knows_edge && place.is_edge == (s.kind == NfaState::Kind::word_edge));
+          pass_if(place.knows_edge && !place.in_character &&
+                  place.is_edge == (s.kind == NfaState::Kind::word_edge));
           break;
         case NfaState::Kind::accept:
           accepted_ = true;
@@ -154,7 +157,7 @@ class Determiniser {
 
   bool accepts_at_end(const NfaSet& set) {
     if (is_accepted(set)) return true;
-    reach_all(set, {at_start(set), true, true, after_word(set)});
+    reach_all(set, {at_start(set), true, true, after_word(set), false});
     return accepted_;
   }
 
@@ -162,7 +165,8 @@ class Determiniser {
     const NfaSet& set = *sets_[state];
     if (is_accepted(set)) return state;
     const bool is_word = is_word_byte(byte);
-    reach_all(set, {at_start(set), false, true, after_word(set) != is_word});
+    const bool goes_on = (byte & 0xC0) == 0x80 && !at_start(set) && !after_word(set);
+    reach_all(set, {at_start(set), false, true, after_word(set) != is_word, goes_on});
     if (!accepted_) {
       from_.swap(found_);
       begin();

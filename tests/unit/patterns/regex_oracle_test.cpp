@@ -121,6 +121,8 @@ void expect_as_pcre(const std::string& regex, const ByteDfa& dfa, Numbers& numbe
     const std::string text = random_bytes(numbers);
     // PCRE2 takes the places around bytes that are no UTF-8 for ends, where it does not take the end for one.
     if (speaks_of_places && valid_utf8_prefix(text) != text.size()) continue;
+    // Letters of either case are those of English here; PCRE2 takes \u00c0, which two pieces may make, for \u00e0.
+    if (regex.find("(?i") != regex.npos && text.find("\u00c0") != text.npos) continue;
     const auto expected = pcre.matches(text);
     if (!expected) continue;
     ASSERT_EQ(dfa.accepts(text), *expected) << regex << "\n in \"" << testing::PrintToString(text) << "\"";

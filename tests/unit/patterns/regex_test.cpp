@@ -32,6 +32,14 @@ TEST(Patterns, WordsAndEnds) {
   EXPECT_FALSE(matches("^[^x]*$", "test").accepts("abxc"));
 }
 
+TEST(Patterns, NoEdgeIsNoPlaceInsideACharacter) {
+  const ByteDfa none = matches("\\B", "test");
+  for (const char* text : {"a", "a\u00e9a", "b\U0001F600a", "a\u4e16_"})
+    EXPECT_FALSE(none.accepts(text)) << text;
+  for (const char* text : {"ab", "\u00e9\u00e9", "\U0001F600", "a \u4e16b", "."})
+    EXPECT_TRUE(none.accepts(text)) << text;
+}
+
 TEST(Patterns, WhatIsCertainIsAccepted) {
   for (const char* regex : {"", "a*", "$", "x|^"}) {
     const ByteDfa dfa = matches(regex, "test");
