@@ -12,12 +12,14 @@ namespace deeptail {
 
 class Pcre {
  public:
+  // NO_DOTSTAR_ANCHOR: what begins with .* is tried behind bytes that are no UTF-8 as well.
   explicit Pcre(std::string_view pattern) {
     int error = 0;
     PCRE2_SIZE at = 0;
-    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                              PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY, &error, &at,
-                              nullptr));
+    code_.reset(
+        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                      PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_DOTSTAR_ANCHOR,
+                      &error, &at, nullptr));
     if (code_) data_.reset(pcre2_match_data_create_from_pattern(code_.get(), nullptr));
   }
   bool is_valid() const { return code_ != nullptr; }
