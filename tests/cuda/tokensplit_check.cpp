@@ -15,7 +15,7 @@
 // 0 leaves a part out. Fails when margins differ by 1e-3 (rough ones, of a scan, by 0.08) or between batches,
 // when less than 99% of the particles are identical or company changes one, when an fp16 margin is off by half
 // of what the screen allows for or a decision is another, when something throws, or, at the default budget,
-// when the accuracy misses its bars: rms log10 error 0.25 on a pair, and of 8 pairs or more 0.15 on average
+// when the accuracy misses its bars: rms log10 error 0.15 on a pair, and of 8 pairs or more 0.08 on average
 // and 90% of the intervals covering.
 #include <fmt/ranges.h>
 
@@ -147,7 +147,7 @@ int measure_targets(const Settings& s, const Asked& asked, ThreadPool& pool) {
   return 0;
 }
 
-constexpr double kWorstRms = 0.25, kMeanRms = 0.15, kCoverage = 0.9;
+constexpr double kWorstRms = 0.15, kMeanRms = 0.08, kCoverage = 0.9;
 constexpr std::size_t kPairs = 8;  // fewer pairs say little about averages
 
 struct Accuracy {
