@@ -1,10 +1,11 @@
-#include "core/hypotenuse.h"
 #include "estimators/shortest_vector.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
+
+#include "core/hypotenuse.h"
 
 namespace deeptail {
 
